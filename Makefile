@@ -1,0 +1,40 @@
+# `make report` shows what kullback does; `make test` says whether it still does.
+.DEFAULT_GOAL := help
+.PHONY: help report test lint types layers docs-test clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+report: .venv/.ready ## the report of the bundled demo, as text, page and JSON
+	.venv/bin/kullback report --demo --html report.html --json report.json
+	@echo "The page is file://$(CURDIR)/report.html"
+
+test: .venv/.ready-dev ## all tests, those of the documentation and the docstrings too
+	.venv/bin/pytest
+
+lint: .venv/.ready-dev ## ruff: rules and format
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+
+# The variable keeps pyright from asking PyPI for a newer release on each run.
+types: .venv/.ready-dev ## pyright
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 .venv/bin/pyright
+
+layers: .venv/.ready-dev ## import-linter: who may import whom
+	.venv/bin/lint-imports --no-logo
+
+docs-test: .venv/.ready-dev ## the examples of README, docs and docstrings only
+	.venv/bin/pytest src tests/documentation
+
+clean: ## remove the environment, caches and reports
+	rm -rf .venv .hypothesis .import_linter_cache .pytest_cache .ruff_cache dist report.html report.json
+	find src tests -name __pycache__ -exec rm -rf {} +
+
+# Set-up runs again only when pyproject.toml has changed; what serves the tests serves the command.
+.venv/.ready: pyproject.toml
+	@scripts/setup
+	@touch $@
+
+.venv/.ready-dev: pyproject.toml
+	@scripts/setup dev
+	@touch .venv/.ready $@

@@ -1,0 +1,299 @@
+"""One batch of sampled tokens: log-probs by role, mask, place and cluster, packed end to end."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+SENTINEL = -9999.0  # what engines write where they have no log-prob (or clamped a −inf)
+
+
+class TopK(NamedTuple):
+    """The logged head of a distribution at each prefix: ids and log-probs, [tokens, k].
+
+    A ragged list ends in id −1 and log-prob NaN.
+    """
+
+    ids: NDArray[np.int64]
+    log_probs: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a token stands: the file, the row in it, and the position in the sequence."""
+
+    source: str
+    row: int
+    position: int
+
+    def __str__(self) -> str:
+        where = f"row {self.row}, token {self.position}"
+        return f"{self.source}, {where}" if self.source else where
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Whole sequences of sampled tokens, one after another.
+
+    Arrays marked [tokens] hold all tokens of all sequences end to end; ``lengths`` cuts them.
+    A token counts where ``mask`` is true. A log-prob that was not logged is NaN or −9999.
+
+    Args:
+        lengths: Tokens of each sequence, [sequences].
+        mask: Which tokens count, [tokens].
+        log_probs: Log-prob of the sampled token under each role, [tokens] each, in nats.
+        clusters: 64-bit key of what each sequence shares with others (its prompt), [sequences].
+        cluster_kind: What a cluster is: ``prompt`` or ``sequence``.
+        entropy: Entropy of a role's distribution at each prefix, [tokens] each, in nats.
+        top_k: The largest log-probs of a role at each prefix.
+        exact: Exact KL at each prefix, by question (``KL(old||current)``), [tokens] each.
+        tokens: Token ids, [tokens].
+        token_bytes: The bytes that each id stands for, [tokens]; None for a special id.
+        text: The text of each sequence, as logged.
+        versions: Version of the weights that sampled each token, [tokens].
+        labels: What is known of each sequence (``step``, ``temperature``, …), [sequences] each.
+        source: Where the sequences come from (a file name).
+        rows: The row of each sequence in its source, [sequences].
+
+    Raises:
+        ValueError: An array does not have the length that ``lengths`` asks for.
+    """
+
+    lengths: NDArray[np.int64]
+    mask: NDArray[np.bool_]
+    log_probs: Mapping[str, NDArray[Any]]
+    clusters: NDArray[np.uint64]
+    cluster_kind: str = "sequence"
+    entropy: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    top_k: Mapping[str, TopK] = field(default_factory=dict)
+    exact: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    tokens: NDArray[np.int64] | None = None
+    token_bytes: Sequence[bytes | None] | None = None
+    text: Sequence[str | None] | None = None
+    versions: NDArray[np.int64] | None = None
+    labels: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    source: str = ""
+    rows: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        if self.lengths.ndim != 1 or (self.lengths < 0).any():
+            raise ValueError("lengths must be a flat array of numbers of tokens")
+        for name, values in self._by_token():
+            if len(values) != len(self):
+                raise ValueError(
+                    f"{name} holds {len(values)} tokens, but the lengths add up to {len(self)}"
+                )
+        for name, values in self._by_sequence():
+            if len(values) != len(self.lengths):
+                raise ValueError(
+                    f"{name} has {len(values)} entries for {len(self.lengths)} sequences"
+                )
+
+    def __len__(self) -> int:
+        return int(self.lengths.sum())
+
+    def _by_token(self) -> Iterable[tuple[str, Any]]:
+        yield "mask", self.mask
+        for name in ("log_probs", "entropy", "exact"):
+            yield from ((f"{name} of {role}", v) for role, v in getattr(self, name).items())
+        yield from ((f"top_k of {role}", head.ids) for role, head in self.top_k.items())
+        for name in ("tokens", "token_bytes", "versions"):
+            if getattr(self, name) is not None:
+                yield name, getattr(self, name)
+
+    def _by_sequence(self) -> Iterable[tuple[str, Any]]:
+        yield "clusters", self.clusters
+        yield from self.labels.items()
+        for name in ("text", "rows"):
+            if getattr(self, name) is not None:
+                yield name, getattr(self, name)
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        """Where each sequence ends in the token arrays, [sequences]."""
+        return np.cumsum(self.lengths)
+
+    @property
+    def sequence_of_token(self) -> NDArray[np.int64]:
+        """The sequence of each token, [tokens]."""
+        return np.repeat(np.arange(len(self.lengths)), self.lengths)
+
+    def place(self, token: int) -> Place:
+        """Where a token stands."""
+        sequence = int(np.searchsorted(self.ends, token, side="right"))
+        row = sequence if self.rows is None else int(self.rows[sequence])
+        start = int(self.ends[sequence] - self.lengths[sequence])
+        return Place(self.source, row, token - start)
+
+    def outside(self, flags: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """The tokens before the first, and those behind the last, flagged token of a sequence."""
+        place, filled = np.arange(len(self)), self.lengths > 0
+        lengths, starts = self.lengths[filled], (self.ends - self.lengths)[filled]
+        if not len(starts):
+            return np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_)
+        first = np.minimum.reduceat(np.where(flags, place, len(self)), starts)
+        last = np.maximum.reduceat(np.where(flags, place, -1), starts)
+        return place < np.repeat(first, lengths), place > np.repeat(last, lengths)
+
+    def context(self, token: int, width: int = 8) -> tuple[str, str, str] | None:
+        """The text before a token, of it, and after it, ``width`` tokens to each side."""
+        if self.token_bytes is None:
+            return None
+        sequence = int(np.searchsorted(self.ends, token, side="right"))
+        end = int(self.ends[sequence])
+        start = end - int(self.lengths[sequence])
+
+        def spoken(first: int, last: int) -> str:
+            known = (piece or b"" for piece in self.token_bytes[first:last])  # type: ignore[index]
+            return b"".join(known).decode("utf-8", errors="replace")
+
+        before, after = max(start, token - width), min(end, token + width + 1)
+        return spoken(before, token), spoken(token, token + 1), spoken(token + 1, after)
+
+    def take(self, chosen: NDArray[np.int64] | slice) -> Columns:
+        """The sequences of these indices, in this order."""
+        sequences = np.arange(len(self.lengths))[chosen]
+        spans = zip(self.ends[sequences].tolist(), self.lengths[sequences].tolist(), strict=True)
+        picks = [np.arange(end - length, end) for end, length in spans]
+        tokens = np.concatenate(picks) if picks else np.zeros(0, dtype=np.int64)
+
+        def some(values: Any, index: NDArray[np.int64]) -> Any:
+            return values[index] if isinstance(values, np.ndarray) else [values[i] for i in index]
+
+        changed: dict[str, Any] = {"lengths": self.lengths[sequences]}
+        for name in ("mask", "tokens", "token_bytes", "versions"):
+            if getattr(self, name) is not None:
+                changed[name] = some(getattr(self, name), tokens)
+        for name in ("clusters", "text", "rows"):
+            if getattr(self, name) is not None:
+                changed[name] = some(getattr(self, name), sequences)
+        for name in ("log_probs", "entropy", "exact"):
+            changed[name] = {role: v[tokens] for role, v in getattr(self, name).items()}
+        changed["top_k"] = {
+            role: TopK(head.ids[tokens], head.log_probs[tokens])
+            for role, head in self.top_k.items()
+        }
+        changed["labels"] = {name: v[sequences] for name, v in self.labels.items()}
+        kept = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in changed}
+        return Columns(**kept, **changed)
+
+
+def pack(
+    log_probs: Mapping[str, ArrayLike],
+    *,
+    mask: ArrayLike | None = None,
+    lengths: ArrayLike | int | None = None,
+    clusters: ArrayLike | Sequence[Any] | None = None,
+    exact: Mapping[str, ArrayLike] | None = None,
+) -> Columns:
+    """Arrays as people hold them, as one batch.
+
+    Args:
+        log_probs: Log-probs by role, each [sequences, tokens] or, with ``lengths``, flat, in nats.
+        mask: Which tokens count; bool or 0/1, of the same shape. All, if left out.
+        lengths: For flat arrays, the tokens of each sequence; 1 means independent samples.
+        clusters: What each sequence shares with others (a prompt id), [sequences]; by default
+            every sequence is its own cluster.
+        exact: Exact KL at each prefix where it is known, else NaN, by question.
+
+    Raises:
+        ValueError: Shapes differ, a flat array comes without lengths, or the mask is not 0/1.
+
+    Example:
+        >>> batch = pack({"p": [[-1.0, -2.0], [-3.0, 0.0]]}, mask=[[1, 1], [1, 0]])
+        >>> len(batch), int(batch.mask.sum())
+        (4, 3)
+    """
+    arrays = {name: floating(values, name) for name, values in log_probs.items()}
+    arrays |= {name: floating(values, name) for name, values in (exact or {}).items()}
+    (first, array), *_ = arrays.items()
+    shape = array.shape
+    for name, values in arrays.items():
+        if values.shape != shape:
+            raise ValueError(
+                f"{first} has shape {shape}, {name} {values.shape}: give both for the same tokens"
+            )
+    cuts = _cuts(shape, lengths)
+    flat = {name: values.reshape(-1) for name, values in arrays.items()}
+    return Columns(
+        lengths=cuts,
+        mask=_flags(mask, shape),
+        log_probs={name: flat[name] for name in log_probs},
+        exact={name: flat[name] for name in exact or {}},
+        clusters=cluster_keys(np.arange(len(cuts)) if clusters is None else clusters),
+        cluster_kind="sequence" if clusters is None else "prompt",
+    )
+
+
+def floating(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Log-probs as float32 or float64; half precision is widened before anything is computed."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{name} holds {array.dtype}, not numbers")
+    return (
+        array
+        if array.dtype in (np.float32, np.float64)
+        else array.astype(
+            np.float32 if array.dtype.kind == "f" and array.dtype.itemsize <= 4 else np.float64
+        )
+    )
+
+
+def _cuts(shape: tuple[int, ...], lengths: ArrayLike | int | None) -> NDArray[np.int64]:
+    if len(shape) == 2:
+        if lengths is not None:
+            raise ValueError("lengths go with flat arrays; for [sequences, tokens] give a mask")
+        return np.full(shape[0], shape[1], dtype=np.int64)
+    if len(shape) != 1:
+        raise ValueError(f"log-probs are [sequences, tokens] or flat, not {shape}")
+    if lengths is None:
+        raise ValueError(
+            "flat log-probs need lengths=: tokens of each sequence, or 1 for independent samples"
+        )
+    cuts = np.asarray(lengths)
+    if cuts.ndim == 0:
+        if shape[0] % int(cuts):
+            raise ValueError(f"{shape[0]} tokens are no whole number of sequences of {int(cuts)}")
+        return np.full(shape[0] // int(cuts), int(cuts), dtype=np.int64)
+    if cuts.sum() != shape[0]:
+        raise ValueError(f"the lengths add up to {cuts.sum()}, but there are {shape[0]} tokens")
+    return cuts.astype(np.int64)
+
+
+def _flags(mask: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    if mask is None:
+        return np.ones(int(np.prod(shape)), dtype=np.bool_)
+    flags = np.asarray(mask)
+    if flags.shape != shape:
+        raise ValueError(f"the mask has shape {flags.shape}, the log-probs {shape}")
+    if not np.isin(flags, (0, 1)).all():
+        raise ValueError("the mask holds other values than 0 and 1: it is no weight")
+    return flags.astype(np.bool_).reshape(-1)
+
+
+def cluster_keys(ids: ArrayLike | Sequence[Any]) -> NDArray[np.uint64]:
+    """A well-mixed 64-bit key for each id, the same in every process and on every machine.
+
+    Integers are mixed as uint64, anything else is hashed as text. Python's ``hash`` is salted and
+    would scatter the clusters of one dump over its readers.
+    """
+    array = np.asarray(ids)
+    if array.ndim != 1:
+        raise ValueError(f"clusters are one id per sequence, not an array of shape {array.shape}")
+    if array.dtype.kind in "iub":
+        return _mix(array.astype(np.uint64))
+    digests = [hashlib.blake2b(str(one).encode(), digest_size=8).digest() for one in array.tolist()]
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+
+
+def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finalizer of SplitMix64 (Steele, Lea and Flood 2014): one-to-one, all bits avalanche."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

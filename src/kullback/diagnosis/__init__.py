@@ -1,0 +1,1 @@
+"""Summaries to findings: what is wrong with these numbers, where, and what to do."""

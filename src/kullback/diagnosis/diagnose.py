@@ -1,0 +1,30 @@
+"""Every detector over one summary."""
+
+from __future__ import annotations
+
+from kullback.diagnosis.alignment import diagnose_alignment
+from kullback.diagnosis.column_faults import diagnose_columns
+from kullback.diagnosis.finding import Diagnosis
+from kullback.diagnosis.limits import diagnose_limits
+from kullback.diagnosis.sampler import diagnose_sampler
+from kullback.estimation.summary import Summary
+
+
+def diagnose(summary: Summary) -> Diagnosis:
+    """What is wrong with these numbers, most severe first, and what was looked for.
+
+    On clean data at most one report in a hundred accuses anybody.
+
+    Example:
+        >>> from kullback.columns import pack
+        >>> from kullback.estimation.summary import summarize
+        >>> batch = pack({"old": [[-1.0, -9999.0, -0.5]], "current": [[-1.1, -0.9, -0.4]]})
+        >>> [finding.code for finding in diagnose(summarize([batch])).findings]
+        ['sentinel-inside-mask', 'too-few-clusters']
+    """
+    return (
+        diagnose_columns(summary)
+        + diagnose_alignment(summary)
+        + diagnose_sampler(summary)
+        + diagnose_limits(summary)
+    )

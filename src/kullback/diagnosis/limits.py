@@ -1,0 +1,107 @@
+"""What a number rests on: a few weights, a few tokens, a few prompts. Nobody is accused here."""
+
+from __future__ import annotations
+
+from kullback.diagnosis.finding import Diagnosis, Finding
+from kullback.estimation.contributors import Contributor
+from kullback.estimation.estimate import FEW_CLUSTERS, FEW_EFFECTIVE, ess_fraction
+from kullback.estimation.question_state import QuestionState
+from kullback.estimation.summary import Summary
+from kullback.question import Question
+
+FEW = 10  # tokens that may own a mean
+OWNED = 0.5  # the share they then own at least
+MANY = 200  # tokens below which a few always own it
+
+
+def diagnose_limits(summary: Summary) -> Diagnosis:
+    """Say of each question what its estimate hangs on."""
+    weights = (_weights(question, state) for question, state in summary.questions.items())
+    findings = (*weights, _few_tokens(summary), _few_clusters(summary))
+    return Diagnosis(tuple(finding for finding in findings if finding))
+
+
+def _weights(question: Question, state: QuestionState) -> Finding | None:
+    if question.weight == "none" or not state.tokens:
+        return None
+    share = ess_fraction(state)
+    if share >= FEW_EFFECTIVE:
+        return None
+    return Finding(
+        code="weights-degenerate",
+        severity="warning",
+        certainty="certain",
+        questions=(str(question),),
+        claim=f"{question} is weighed from tokens of {question.sampler}: the weights leave "
+        f"{share:.1%} of {state.tokens} tokens, and the largest is {state.weight_max:.3g}.",
+        numbers={"ess_fraction": share, "weight_max": state.weight_max, "tokens": state.tokens},
+        cost=f"What {question.p} would do where {question.sampler} seldom went was not seen; "
+        "neither the estimate nor its interval can show how much of the KL that is.",
+        advice=f"Sample from {question.p}, or log the exact KL or the logits at these prefixes.",
+    )
+
+
+def _few_tokens(summary: Summary) -> Finding | None:
+    """The sums that a few tokens own, told of the one that they own most of."""
+    owned = {
+        question: max(_shares(state).items(), key=lambda item: item[1])
+        for question, state in summary.questions.items()
+        if state.tokens >= MANY
+    }
+    owned = {question: one for question, one in owned.items() if one[1] >= OWNED}
+    if not owned:
+        return None
+    question = max(owned, key=lambda q: owned[q][1])
+    name, share = owned[question]
+    state = summary.questions[question]
+    top = state.top_k1 if name == "k1" else state.top_k3
+    return Finding(
+        code="mean-owned-by-few",
+        severity="note",
+        certainty="certain",
+        questions=tuple(map(str, owned)),
+        claim=f"{min(FEW, len(top))} of {state.tokens} tokens own {share:.0%} of the sum of "
+        f"{'|k1|' if name == 'k1' else name} of {question}. The first is {_spoken(top[0])}.",
+        numbers={str(q): {"sum_of": one[0], "share": one[1]} for q, one in owned.items()},
+        cost=f"Another batch without such tokens would show another {name}.",
+        advice="Look at these tokens first: they decide the number.",
+        where=tuple(str(one.place) for one in top[:3]),
+    )
+
+
+def _shares(state: QuestionState) -> dict[str, float]:
+    """The share of the sum of |w·k1| and of w·k3 that its largest tokens own."""
+    sums = {"k1": (state.size_k1, state.top_k1), "k3": (state.total("k3"), state.top_k3)}
+    return {
+        name: sum(one.size for one in top[:FEW]) / total if 0 < total < float("inf") else 0.0
+        for name, (total, top) in sums.items()
+    }
+
+
+def _spoken(one: Contributor) -> str:
+    if not one.text:
+        return f"token {one.place.position} of row {one.place.row}"
+    before, token, after = one.text
+    return f"{token!r} in {before + token + after!r} ({one.place})"
+
+
+def _few_clusters(summary: Summary) -> Finding | None:
+    few = {
+        str(question): state.groups.effective(1)
+        for question, state in summary.questions.items()
+        if state.tokens and state.groups.effective(1) < FEW_CLUSTERS
+    }
+    if not few:
+        return None
+    fewest = min(few.values())
+    return Finding(
+        code="too-few-clusters",
+        severity="note",
+        certainty="certain",
+        questions=tuple(few),
+        claim=f"The intervals rest on {fewest:.0f} effective {summary.cluster_kind}s.",
+        numbers={"effective_clusters": fewest},
+        cost="A 95 % interval from fewer than fifty covers the truth in 80 to 92 % of batches "
+        "when prompts differ.",
+        advice="Read the intervals as optimistic; log more prompts, not more tokens.",
+    )

@@ -1,0 +1,290 @@
+"""Is the sampler who it is said to be? Three tests that an honest sampler passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, log
+
+import numpy as np
+
+from kullback.diagnosis.finding import Check, Diagnosis, Finding
+from kullback.estimation.interval import ratio_interval
+from kullback.estimation.question_state import QuestionState
+from kullback.estimation.sampler_state import ENTROPY_FLOOR
+from kullback.estimation.summary import Summary
+from kullback.question import Question
+
+ALPHA = 0.01  # probability that a report on honest data accuses any sampler
+ENOUGH = 50  # prefixes below which the entropy and head tests are not made
+FEWEST = 4  # effective clusters, likewise
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One test of one sampler.
+
+    Args:
+        kind: ``bound``, ``entropy`` or ``heads``.
+        sampler: The role that is said to have sampled.
+        other: For the bound, the role that it is compared with.
+        log_p: Log of the probability of such a result, at most, if the sampler is honest.
+        mean: Mean of log other/sampler, of −log p − H, or of hits less head mass.
+        z: The mean in standard errors; NaN for the bound.
+        count: Tokens, or prefixes.
+    """
+
+    kind: str
+    sampler: str
+    other: str
+    log_p: float
+    mean: float
+    z: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class SamplerCheck:
+    """What the sampled tokens of one question say of its sampler.
+
+    Args:
+        log_bound: Log of the largest probability that sums so low can have under the sampler.
+        missing_mass: 1 − mean(q/s): the mass of q that was not seen. It accuses nobody: holes on
+            either side give it either sign under an honest sampler.
+        standard_error: Its clustered standard error.
+        z: Missing mass in standard errors; None where the error is 0.
+        entropy_z: mean(−log s − H) in standard errors; None where it is not testable.
+        verdict: ``accused``, ``consistent`` or ``not-verifiable``.
+    """
+
+    log_bound: float
+    missing_mass: float
+    standard_error: float
+    z: float | None
+    entropy_z: float | None
+    verdict: str
+
+
+def sampler_tests(summary: Summary) -> tuple[Test, ...]:
+    """Every test that the dump allows, each sampler and pair once."""
+    bounds: dict[tuple[str, str], Test] = {}
+    for question, state in summary.questions.items():
+        for other, term in ((question.p, "log_p_over_s"), (question.q, "log_q_over_s")):
+            pair = (question.sampler, other)
+            if other != question.sampler and pair not in bounds and state.tokens:
+                total = state.total(term)
+                # P(∏ other/sampler ≥ e^c) ≤ e^−c: the product is a non-negative martingale.
+                bounds[pair] = Test(
+                    "bound", *pair, min(0.0, -total), total / state.tokens, np.nan, state.tokens
+                )
+    samplers = dict.fromkeys(question.sampler for question in summary.questions)
+    means = [
+        test
+        for role in samplers
+        for kind in ("entropy", "heads")
+        if (test := _mean_test(summary, role, kind)) is not None
+    ]
+    return (*bounds.values(), *means)
+
+
+def _mean_test(summary: Summary, role: str, kind: str) -> Test | None:
+    """A clustered t test that a martingale's mean is 0."""
+    from scipy.special import log_ndtr, stdtr
+
+    state = summary.samplers.get(role)
+    if state is None:
+        return None
+    above, below = {"entropy": ("surprise", "prefixes"), "heads": ("hits", "heads")}[kind]
+    sums, sizes = state.by_group(above), state.by_group(below)
+    count = int(sizes.sum())
+    if count < ENOUGH:
+        return None
+    effective = float(sizes.sum() ** 2 / (sizes**2).sum())
+    if effective < FEWEST:
+        return None
+    filled = sizes > 0
+    found = ratio_interval(sums[filled], sizes[filled], effective=effective, confidence=0.95)
+    if not found.standard_error > 0:
+        return None
+    z = found.mean / found.standard_error
+    p = 2 * float(stdtr(effective - 1, -abs(z)))
+    log_p = log(p) if p > 0 else float(log_ndtr(-abs(z)))
+    return Test(kind, role, "", log_p, found.mean, z, count)
+
+
+def accused(tests: tuple[Test, ...]) -> tuple[Test, ...]:
+    """The tests that fail, at a level shared out so that a report errs in one per cent at most."""
+    return tuple(test for test in tests if test.log_p < log(ALPHA / len(tests)))
+
+
+def sampler_check(summary: Summary, question: Question) -> SamplerCheck:
+    """The sampler check of one question."""
+    tests = sampler_tests(summary)
+    mine = [test for test in tests if test.sampler == question.sampler]
+    bounds = [test.log_p for test in mine if test.kind == "bound"]
+    entropy = [test.z for test in mine if test.kind == "entropy"]
+    verdict = "consistent" if any(test.kind != "bound" for test in mine) else "not-verifiable"
+    if any(test.sampler == question.sampler for test in accused(tests)):
+        verdict = "accused"
+    mass, error = _missing_mass(summary.questions[question])
+    return SamplerCheck(
+        log_bound=min(bounds, default=0.0),
+        missing_mass=mass,
+        standard_error=error,
+        z=mass / error if error > 0 else None,
+        entropy_z=entropy[0] if entropy else None,
+        verdict=verdict,
+    )
+
+
+def _missing_mass(state: QuestionState) -> tuple[float, float]:
+    found = ratio_interval(
+        -state.by_group("q_over_s"),
+        state.by_group("tokens"),
+        effective=state.groups.effective(1),
+        confidence=0.95,
+    )
+    return found.mean, found.standard_error
+
+
+def diagnose_sampler(summary: Summary) -> Diagnosis:
+    """Accuse each sampler that fails a test; say what cannot be told of the others."""
+    tests = sampler_tests(summary)
+    failed = accused(tests)
+    findings = []
+    for role in dict.fromkeys(test.sampler for test in failed):
+        mine = [test for test in failed if test.sampler == role]
+        findings += [
+            _bound_finding(summary, [t for t in mine if t.kind == "bound"]),
+            *(_mean_finding(summary, test) for test in mine if test.kind != "bound"),
+        ]
+    checks = [_check(test, test in failed) for test in tests]
+    for role in dict.fromkeys(question.sampler for question in summary.questions):
+        checks += _not_possible(summary, role, {t.kind for t in tests if t.sampler == role})
+    return Diagnosis(tuple(f for f in findings if f), tuple(checks))
+
+
+def _touched(summary: Summary, sampler: str) -> tuple[str, ...]:
+    return tuple(str(question) for question in summary.questions if question.sampler == sampler)
+
+
+def _bound_finding(summary: Summary, tests: list[Test]) -> Finding | None:
+    if not tests:
+        return None
+    worst = min(tests, key=lambda test: test.log_p)
+    question = Question(worst.sampler, worst.other)
+    value, chance = -worst.mean, _chance(worst.log_p)
+    return Finding(
+        code="negative-beyond-chance",
+        severity="error",
+        certainty="beyond-chance",
+        questions=_touched(summary, worst.sampler),
+        claim=(
+            f"{question} came out at {value:.4g} nats per token over {worst.count} tokens. Had "
+            f"{worst.sampler} sampled them, a sum this low would have a probability of at most "
+            f"{chance}. So {worst.sampler} is not their sampler."
+        ),
+        numbers={
+            "k1_mean": value,
+            "tokens": worst.count,
+            "log_p": worst.log_p,
+            "against": sorted(test.other for test in tests),
+        },
+        cost=_bound_cost(summary, question, value),
+        advice=(
+            f"Take as sampler the log-probs that the engine logged while it drew, not recomputed "
+            f"ones, or give them as a third policy: {question} ~ SAMPLER. If {worst.sampler} did "
+            f"sample, look for a temperature or top-p that its log-probs leave out, for "
+            f"{worst.other} trained on these very tokens, and for a shifted or padded column."
+        ),
+    )
+
+
+def _bound_cost(summary: Summary, question: Question, value: float) -> str:
+    state = summary.questions.get(question)
+    exact = state.total("exact_tokens") if state else 0
+    if state and exact and exact == state.tokens:
+        truth = state.total("exact") / exact
+        return (
+            f"The exact {question} at these prefixes is {truth:.4g}; the estimate says "
+            f"{value:.4g}. A rule that acts on this number acts on its wrong sign."
+        )
+    return (
+        f"Every estimate that takes {question.p} as the sampler is off by an unknown amount, "
+        f"at least {-value:.2g} nats per token here."
+    )
+
+
+def _mean_finding(summary: Summary, test: Test) -> Finding:
+    what = {
+        "entropy": "the mean of −log p − H",
+        "heads": "the share of tokens inside its logged head, less the mass of that head,",
+    }[test.kind]
+    sharper = (test.mean < 0) == (test.kind == "entropy")
+    way = "a lower temperature or a truncation (top-p, top-k)" if sharper else "a flatter policy"
+    return Finding(
+        code="sampler-mismatch",
+        severity="error",
+        certainty="beyond-chance",
+        questions=_touched(summary, test.sampler),
+        claim=(
+            f"The tokens were not drawn from the distribution that {test.sampler} logged: {what} "
+            f"is {test.mean:+.3g} over {test.count} prefixes ({test.z:+.1f} standard errors), "
+            f"where an honest sampler has 0. The direction fits {way}."
+        ),
+        numbers={"test": test.kind, "mean": test.mean, "z": test.z, "prefixes": test.count},
+        cost="k1 and k3 answer for another policy than the one that is named; more data "
+        "does not help.",
+        advice="Log the processed log-probs (after temperature, top-p and top-k), or sample "
+        "at temperature 1 without truncation; use the same settings in the trainer.",
+    )
+
+
+def _check(test: Test, failed: bool) -> Check:
+    code = "negative-beyond-chance" if test.kind == "bound" else "sampler-mismatch"
+    if test.kind == "bound":
+        pair = Question(test.sampler, test.other)
+        reason = (
+            f"the mean of k1 of {pair} is {-test.mean:.4g} over {test.count} tokens; "
+            f"probability at most {_chance(test.log_p)} if {test.sampler} sampled"
+        )
+    else:
+        name = {"entropy": "−log p − H", "heads": "head hits less head mass"}[test.kind]
+        reason = f"{name}: {test.mean:+.3g}, {test.z:+.1f} standard errors, {test.count} prefixes"
+    return Check(code, test.sampler, "failed" if failed else "passed", reason)
+
+
+def _not_possible(summary: Summary, role: str, made: set[str]) -> list[Check]:
+    """What the dump cannot show of a sampler, and what to log."""
+    state = summary.samplers.get(role)
+    prefixes = 0 if state is None else int(state.by_group("prefixes").sum())
+    checks = []
+    if "entropy" not in made and "heads" not in made:
+        told = (
+            f"only {prefixes} prefixes with an entropy of {ENTROPY_FLOOR} nats or more"
+            if prefixes
+            else f"neither entropy nor top-k log-probs of {role} are logged"
+        )
+        checks.append(
+            Check(
+                "sampler-mismatch",
+                role,
+                "not-possible",
+                f"{told}: a temperature or top-p that {role}'s log-probs leave out cannot be "
+                f"seen; log entropy.{role}, one number per token",
+            )
+        )
+    elif "entropy" not in made:
+        checks.append(
+            Check(
+                "sampler-mismatch",
+                role,
+                "not-possible",
+                f"no entropy of {role} at enough prefixes: the head test alone is weak against "
+                f"top-p; log entropy.{role}, one number per token",
+            )
+        )
+    return checks
+
+
+def _chance(log_p: float) -> str:
+    return f"{exp(log_p):.2g}" if log_p > -650 else f"1e{log_p / log(10):.0f}"

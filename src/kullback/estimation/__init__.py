@@ -1,0 +1,1 @@
+"""Samples to sums that merge; sums to a number with its error."""

@@ -1,0 +1,83 @@
+"""What one role's log-probs look like before anything is computed from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kullback.columns import SENTINEL, Columns, Place
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnState:
+    """Counts over the tokens of a role that are inside the mask. ``a + b`` counts both.
+
+    Args:
+        tokens: Tokens inside the mask.
+        positive: Log-probs above 0, which no probability has.
+        zero_leading: Log-probs of exactly 0 before the first other one of their sequence.
+        zero_trailing: Those behind the last other one.
+        zero_elsewhere: Those between.
+        sentinel: Log-probs of −9999.
+        nan: Log-probs that were not logged.
+        negative_infinite: Log-probs of −inf.
+        low: The smallest finite log-prob, sentinels apart.
+        high: The largest.
+        dtype: The type they were read in.
+        first: The first place of each fault that was seen, by fault.
+    """
+
+    tokens: int
+    positive: int
+    zero_leading: int
+    zero_trailing: int
+    zero_elsewhere: int
+    sentinel: int
+    nan: int
+    negative_infinite: int
+    low: float
+    high: float
+    dtype: str
+    first: dict[str, Place]
+
+    @classmethod
+    def of(cls, columns: Columns, role: str) -> ColumnState:
+        """The counts of one batch."""
+        values, inside = columns.log_probs[role], columns.mask
+        faults = {
+            "positive": inside & (values > 0),
+            "sentinel": inside & (values == SENTINEL),
+            "nan": inside & np.isnan(values),
+            "negative_infinite": inside & np.isneginf(values),
+        }
+        leading, trailing = columns.outside(inside & (values != 0))
+        zero = inside & (values == 0)
+        plain = inside & np.isfinite(values) & (values != SENTINEL)
+        return cls(
+            tokens=int(inside.sum()),
+            zero_leading=int((zero & leading).sum()),
+            zero_trailing=int((zero & trailing).sum()),
+            zero_elsewhere=int((zero & ~leading & ~trailing).sum()),
+            low=float(values.min(initial=np.inf, where=plain)),
+            high=float(values.max(initial=-np.inf, where=plain)),
+            dtype=str(values.dtype),
+            first={
+                name: columns.place(int(flags.argmax()))
+                for name, flags in faults.items()
+                if flags.any()
+            },
+            **{name: int(flags.sum()) for name, flags in faults.items()},
+        )
+
+    def __add__(self, other: ColumnState) -> ColumnState:
+        counted = ("tokens", "positive", "zero_leading", "zero_trailing", "zero_elsewhere",
+                   "sentinel", "nan", "negative_infinite")  # fmt: skip
+        return replace(
+            self,
+            low=min(self.low, other.low),
+            high=max(self.high, other.high),
+            dtype=self.dtype if self.dtype == other.dtype else "mixed",
+            first=other.first | self.first,
+            **{name: getattr(self, name) + getattr(other, name) for name in counted},
+        )

@@ -1,0 +1,65 @@
+"""The few tokens that own most of a sum, with their place and their text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kullback.columns import Columns, Place
+from kullback.estimation.terms import INDEX, Block
+from kullback.question import Question
+
+KEPT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Contributor:
+    """A token and what it adds to the sum of |w·k1| or of w·k3.
+
+    Args:
+        size: |w·k1| or w·k3, in nats.
+        place: Where it stands.
+        log_p: Its log-prob under p.
+        log_q: Its log-prob under q.
+        token: Its id, if logged.
+        text: The text before it, of it, and after it, if known.
+    """
+
+    size: float
+    place: Place
+    log_p: float
+    log_q: float
+    token: int | None
+    text: tuple[str, str, str] | None
+
+
+def largest(
+    columns: Columns, question: Question, block: Block, term: str
+) -> tuple[Contributor, ...]:
+    """The tokens of a block that add most; of equals, the earlier."""
+    sizes = np.abs(block.rows[INDEX[term]])
+    bar = np.partition(sizes, -KEPT)[-KEPT] if len(sizes) > KEPT else 0.0
+    found = np.flatnonzero((sizes >= bar) & (sizes > 0))
+    found = found[np.argsort(-sizes[found], kind="stable")][:KEPT]
+    return tuple(_one(columns, question, block.start + int(i), float(sizes[i])) for i in found)
+
+
+def _one(columns: Columns, question: Question, token: int, size: float) -> Contributor:
+    return Contributor(
+        size,
+        columns.place(token),
+        float(columns.log_probs[question.p][token]),
+        float(columns.log_probs[question.q][token]),
+        None if columns.tokens is None else int(columns.tokens[token]),
+        columns.context(token),
+    )
+
+
+def merged(contributors: Iterable[Contributor]) -> tuple[Contributor, ...]:
+    """The largest of several lists; of equals, the one that stands first in its source."""
+    ordered = sorted(
+        contributors, key=lambda c: (-c.size, c.place.source, c.place.row, c.place.position)
+    )
+    return tuple(ordered[:KEPT])

@@ -1,0 +1,273 @@
+"""A number with its error, its question, its method and its conditions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from kullback.columns import pack
+from kullback.estimation.interval import NOTHING, Interval, ratio_interval
+from kullback.estimation.question_state import QuestionState
+from kullback.question import Question
+
+FEW_CLUSTERS = 50  # below, Student's interval is known to cover less than it says
+FEW_EFFECTIVE = 0.1  # share of tokens left by the weights, below which they decide, not the data
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """What an estimate is made of and what may be said of it.
+
+    Args:
+        term: The per-token term whose mean it is.
+        unbiased: Whether its mean is the KL, under the conditions below.
+        can_be_negative: Whether an honest estimate can be below 0.
+        assumptions: The conditions.
+    """
+
+    term: str
+    unbiased: bool
+    can_be_negative: bool
+    assumptions: tuple[str, ...]
+
+
+_FIXED = "q was fixed before the tokens were sampled, and no token was selected by its outcome"
+_SUPPORT = "q gives no mass to what p cannot sample"
+METHODS = {
+    "auto": Method("k1", True, True, (_FIXED, "auto is k1 for now")),
+    "k1": Method("k1", True, True, (_FIXED,)),
+    "k2": Method("k2", False, False, (_FIXED, "p and q are close: E k2 is another divergence")),
+    "k3": Method("k3", True, False, (_FIXED, _SUPPORT)),
+    "exact": Method("exact", True, False, ("the exact columns are of these policies",)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """An estimate of a KL, in nats.
+
+    Args:
+        mean: The estimate; NaN where there is none, and ``reason`` says why.
+        low: Lower end of the interval; low ≤ mean ≤ high.
+        high: Upper end.
+        standard_error: Clustered standard error of the mean.
+        confidence: Nominal coverage of the interval.
+        count: Tokens that it rests on.
+        clusters: Clusters (prompts, or sequences) that it rests on.
+        effective_clusters: Kish's effective number of them.
+        question: What it answers.
+        method: The estimator.
+        scope: What it speaks of: ``new prompts``, ``new sequences`` or ``these prefixes``.
+        assumptions: What must hold for it to be unbiased.
+        marks: What is known to be wrong with it.
+        reason: Why there is no number or no interval, else None.
+    """
+
+    mean: float
+    low: float
+    high: float
+    standard_error: float
+    confidence: float
+    count: int
+    clusters: int
+    effective_clusters: float
+    question: Question
+    method: str
+    scope: str
+    assumptions: tuple[str, ...] = ()
+    marks: tuple[str, ...] = field(default=())
+    reason: str | None = None
+
+    @property
+    def unit(self) -> str:
+        """The unit of the mean."""
+        return self.question.unit
+
+    def __str__(self) -> str:
+        what = f"{self.question} by {self.method}"
+        if self.mean != self.mean:
+            return f"{what}: no number ({self.reason})"
+        span = f"[{self.low:.3g}, {self.high:.3g}] at {self.confidence:.0%}"
+        marks = f"; {', '.join(self.marks)}" if self.marks else ""
+        return f"{what}: {self.mean:.4g} {self.unit}, {self.reason or span}{marks}"
+
+
+def estimate(
+    *,
+    log_p: ArrayLike,
+    log_q: ArrayLike,
+    log_sampler: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    lengths: ArrayLike | int | None = None,
+    clusters: Any = None,
+    exact: ArrayLike | None = None,
+    question: str | Question | None = None,
+    level: str = "token_mean",
+    prefixes: str = "sampler",
+    method: str = "auto",
+    confidence: float = 0.95,
+    in_sample: bool = False,
+) -> Estimate:
+    """Estimate KL(p‖q) from the log-probs of sampled tokens.
+
+        KL(p‖q) = E_{x~p}[log p(x) − log q(x)]; from a third sampler s with weight w = p/s
+
+    Unbiased (method k1) if q was fixed before the tokens were sampled and nothing was selected on
+    the outcome, at ``token_mean`` (as a ratio, to first order) and ``sequence_sum``. It can be
+    negative. It is a number for a log: it has no gradient. The interval is Student's, clustered.
+
+    Args:
+        log_p: Log-probs under p, [sequences, tokens] or flat with ``lengths``, in nats.
+        log_q: Log-probs under q of the same tokens.
+        log_sampler: Log-probs under who sampled, if that was not p.
+        mask: Which tokens count, bool or 0/1, of the same shape.
+        lengths: The tokens of each sequence of flat arrays; 1 means independent samples.
+        clusters: The prompt id of each sequence, [sequences]; by default each stands alone.
+        exact: Exact KL(p‖q) at each prefix, for ``method="exact"``.
+        question: The question in words, ``KL(current||reference) ~ rollout``, which names the
+            roles and, if given, overrides ``level`` and ``prefixes``.
+        level: ``token_mean``, ``sequence_sum`` or ``sequence_mean``.
+        prefixes: ``sampler`` or ``p``: whose prefixes to average over.
+        method: ``auto`` (k1 for now), ``k1``, ``k2``, ``k3`` or ``exact``.
+        confidence: Nominal coverage of the interval.
+        in_sample: Whether q (or p) was trained on these very tokens; the estimate is then marked.
+
+    Raises:
+        ValueError: Shapes differ, the question does not fit the arrays, or a name is unknown.
+
+    Example:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.normal(0.1, 1.0, size=(64, 32))
+        >>> e = estimate(log_p=-0.5 * (x - 0.1) ** 2, log_q=-0.5 * x**2)
+        >>> round(e.mean, 4), round(e.low, 4), round(e.high, 4)  # the truth is 0.005
+        (0.0023, -0.0024, 0.0069)
+    """
+    asked = _question(question, log_sampler is not None, level, prefixes)
+    arrays = {asked.p: log_p, asked.q: log_q}
+    if log_sampler is not None:
+        arrays[asked.sampler] = log_sampler
+    known = {} if exact is None else {f"KL({asked.p}||{asked.q})": exact}
+    columns = pack(arrays, mask=mask, lengths=lengths, clusters=clusters, exact=known)
+    state = QuestionState.of(columns, asked)
+    scope = "new sequences" if clusters is None else "new prompts"
+    return from_state(state, method, confidence, scope=scope, in_sample=in_sample)
+
+
+def _question(question: str | Question | None, third: bool, level: str, prefixes: str) -> Question:
+    if question is None:
+        if prefixes not in ("sampler", "p"):
+            raise ValueError(f"prefixes {prefixes!r} are neither 'sampler' nor 'p'")
+        sampler = "sampler" if third else "p"
+        return Question("p", "q", sampler, sampler if prefixes == "sampler" else "p", level)
+    asked = Question.parse(question) if isinstance(question, str) else question
+    if third and asked.sampler in (asked.p, asked.q):
+        raise ValueError(f"log_sampler is given, but in {asked} the sampler is {asked.sampler}")
+    if not third and asked.sampler != asked.p:
+        raise ValueError(f"{asked} needs log_sampler=: the log-probs under {asked.sampler}")
+    return asked
+
+
+def from_state(
+    state: QuestionState,
+    method: str = "auto",
+    confidence: float = 0.95,
+    *,
+    scope: str = "new prompts",
+    in_sample: bool = False,
+) -> Estimate:
+    """The estimate that a state holds, by one method.
+
+    Raises:
+        ValueError: The method is unknown, or the confidence is not between 0 and 1.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method {method!r} is none of {', '.join(METHODS)}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence {confidence} is not between 0 and 1")
+    term, question = METHODS[method].term, state.question
+    below = _denominator(question)
+    effective = state.groups.effective(0 if below == "sequences" else 1)
+    reason = _no_number(state, method)
+    interval = NOTHING
+    if reason is None:
+        name = f"mean_of_{term}" if question.level == "sequence_mean" else term
+        interval = ratio_interval(
+            state.by_group(name), state.by_group(below), effective=effective, confidence=confidence
+        )
+        reason = _no_interval(state, interval)
+    if method == "exact" and interval.mean == interval.mean:
+        # The mean over these prefixes is known; nothing was estimated.
+        mean = interval.mean
+        interval, scope, reason = Interval(mean, mean, mean, 0.0), "these prefixes", None
+    return Estimate(
+        **interval._asdict(),
+        confidence=confidence,
+        count=state.tokens,
+        clusters=state.groups.clusters,
+        effective_clusters=effective,
+        question=question,
+        method=term,
+        scope=scope,
+        assumptions=METHODS[method].assumptions,
+        marks=_marks(state, method, effective, in_sample),
+        reason=reason,
+    )
+
+
+def _denominator(question: Question) -> str:
+    if question.level != "token_mean":
+        return "sequences"
+    # Over p's prefixes the expected length is p's too: the weights count the tokens.
+    return "weight" if question.weight == "cumulative" else "tokens"
+
+
+def _no_number(state: QuestionState, method: str) -> str | None:
+    question = state.question
+    if not state.tokens:
+        return "no token has both log-probs"
+    if method == "exact":
+        known, inside = int(state.total("exact_tokens")), state.tokens + state.missing
+        if known < inside + state.infinite:
+            return f"the exact KL is known at {known} of {inside + state.infinite} prefixes"
+        if question.weight == "cumulative":
+            return f"the exact columns stand at prefixes of {question.sampler}"
+        return None
+    if state.infinite:
+        return f"infinite: {state.infinite} tokens outside the support of {question.q}"
+    if question.weight == "cumulative" and question.level == "sequence_mean":
+        return "prefix weights answer per token and per sequence only"
+    return None
+
+
+def _no_interval(state: QuestionState, interval: Interval) -> str | None:
+    if not abs(interval.mean) < float("inf"):
+        return "the mean overflows"
+    if interval.low != interval.low:
+        return f"{len(state.groups.keys)} cluster(s): no error can be told from fewer than two"
+    return None
+
+
+def _marks(state: QuestionState, method: str, effective: float, in_sample: bool) -> tuple[str, ...]:
+    marks = []
+    sampled = method != "exact"
+    if not METHODS[method].unbiased:
+        marks.append("biased")
+    if in_sample and sampled:
+        marks.append("in-sample")
+    random_length = state.shortest != state.longest
+    if sampled and state.question.level == "sequence_mean" and random_length:
+        marks.append("selected-on-outcome")
+    if sampled and effective < FEW_CLUSTERS:
+        marks.append("few-clusters")
+    if sampled and state.question.weight != "none" and ess_fraction(state) < FEW_EFFECTIVE:
+        marks.append("weights-degenerate")
+    return tuple(marks)
+
+
+def ess_fraction(state: QuestionState) -> float:
+    """The share of the tokens that is left by the weights: (Σ w)² / (n Σ w²), at most 1."""
+    weight, squares = state.total("weight"), state.total("weight_squared")
+    return weight**2 / (state.tokens * squares) if squares > 0 else float("nan")

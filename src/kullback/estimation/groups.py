@@ -1,0 +1,85 @@
+"""Sums by cluster that merge: what the clustered error of every estimate is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+KEPT = 1024  # clusters that keep a group of their own, and smallest keys kept for counting
+CUT = np.uint64(0xFF)  # beyond, clusters share the 256 groups of the last eight bits of their key
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Sums of each term over each group of clusters.
+
+    Up to 1024 clusters are a group each. More share 256 groups: with thousands of clusters a group
+    is an unbiased draw of them, and the clustered error loses nothing; with sixty-four it would be
+    off by up to a quarter, which is why small numbers are kept apart.
+
+    Args:
+        keys: The key of each group, ascending, [groups].
+        sums: Sum of each term over each group, [terms, groups].
+        smallest: The smallest distinct cluster keys, at most 1024, ascending.
+        folded: Whether clusters share groups.
+    """
+
+    keys: NDArray[np.uint64]
+    sums: NDArray[np.float64]
+    smallest: NDArray[np.uint64]
+    folded: bool
+
+    @classmethod
+    def of(cls, keys: NDArray[np.uint64], sums: NDArray[np.float64]) -> Groups:
+        """Group sequences by the key of their cluster; sums is [terms, sequences]."""
+        distinct, group = np.unique(keys, return_inverse=True)
+        grouped = np.zeros((len(sums), len(distinct)))
+        for term, values in enumerate(sums):
+            grouped[term] = np.bincount(group, weights=values, minlength=len(distinct))
+        return cls(distinct, grouped, distinct[:KEPT], folded=False)._fold_if_many()
+
+    def __add__(self, other: Groups) -> Groups:
+        a, b = (self._fold(), other._fold()) if self.folded or other.folded else (self, other)
+        keys = np.union1d(a.keys, b.keys)
+        sums = np.zeros((len(a.sums), len(keys)))
+        sums[:, np.searchsorted(keys, a.keys)] += a.sums
+        sums[:, np.searchsorted(keys, b.keys)] += b.sums
+        smallest = np.union1d(a.smallest, b.smallest)[:KEPT]
+        return Groups(keys, sums, smallest, a.folded)._fold_if_many()
+
+    def _fold_if_many(self) -> Groups:
+        return self._fold() if len(self.keys) > KEPT else self
+
+    def _fold(self) -> Groups:
+        if self.folded:
+            return self
+        keys, group = np.unique(self.keys & CUT, return_inverse=True)
+        sums = np.zeros((len(self.sums), len(keys)))
+        np.add.at(sums.T, group, self.sums.T)
+        return Groups(keys, sums, self.smallest, folded=True)
+
+    @property
+    def clusters(self) -> int:
+        """How many clusters there are; from their smallest keys where they share groups.
+
+        Keys are uniform on 64 bits, so the k-th smallest of n stands near k/n of the range
+        (Bar-Yossef et al. 2002); with k = 1024 the relative error is about 3 %.
+        """
+        if not self.folded:
+            return len(self.keys)
+        return round((KEPT - 1) / (float(self.smallest[-1]) / 2.0**64))
+
+    def effective(self, term: int) -> float:
+        """Kish's effective number of clusters, (Σ d)² / Σ d², with the sizes d of one term.
+
+        Where c clusters share g groups, E Σ D² = Σ d² + ((Σ d)² − Σ d²)/g; solved for Σ d².
+        """
+        sizes = self.sums[term]
+        total, squares = float(sizes.sum()), float((sizes**2).sum())
+        if self.folded:
+            groups = int(CUT) + 1
+            squares = (squares - total**2 / groups) / (1 - 1 / groups)
+            squares = max(squares, total**2 / self.clusters)  # never more than there are
+        return total**2 / squares if squares > 0 else 0.0

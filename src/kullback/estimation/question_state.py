@@ -1,0 +1,174 @@
+"""Everything that is estimated of one question, as sums that merge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kullback.columns import Columns
+from kullback.estimation.contributors import Contributor, largest, merged
+from kullback.estimation.groups import Groups
+from kullback.estimation.histogram import Histogram
+from kullback.estimation.terms import (
+    INDEX,
+    MEANS,
+    PRODUCTS,
+    TERMS,
+    Block,
+    Usable,
+    blocks,
+    by_sequence,
+)
+from kullback.question import Question
+
+GROUP_TERMS = ("sequences", *TERMS, *(f"mean_of_{name}" for name in MEANS))
+ROW = {name: i for i, name in enumerate(GROUP_TERMS)}
+LAGS = (-1, 0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionState:
+    """The sums of one question over some tokens. ``a + b`` is the state of both.
+
+    Args:
+        question: What is asked.
+        groups: First-order sums by cluster, the rows named by ``GROUP_TERMS``.
+        products: Sums of products of terms over all tokens, in the order of ``PRODUCTS``.
+        log_q_over_p: The distribution of log r over the sampled tokens.
+        lags: Count, sum and sum of squares of log p(x_t) − log q(x_{t+lag}), [lags, 3].
+        masked: Tokens outside the mask.
+        missing: Tokens in the mask of which a log-prob was not logged.
+        infinite: Tokens in the mask outside a support.
+        shortest: Usable tokens of the shortest sequence that has any.
+        longest: Usable tokens of the longest.
+        weight_max: The largest importance weight.
+        size_k1: Sum of |w·k1|, against which a single token's share is measured.
+        top_k1: The tokens with the largest |w·k1|.
+        top_k3: The tokens with the largest w·k3.
+    """
+
+    question: Question
+    groups: Groups
+    products: NDArray[np.float64]
+    log_q_over_p: Histogram
+    lags: NDArray[np.float64]
+    masked: int
+    missing: int
+    infinite: int
+    shortest: int
+    longest: int
+    weight_max: float
+    size_k1: float
+    top_k1: tuple[Contributor, ...]
+    top_k3: tuple[Contributor, ...]
+
+    @classmethod
+    def of(cls, columns: Columns, question: Question) -> QuestionState:
+        """The state of one batch.
+
+        Raises:
+            KeyError: The batch has no log-probs of a role of the question.
+        """
+        usable = Usable.of(columns, question)
+        sums = np.zeros((len(TERMS), len(columns.lengths)))
+        products, size, weight_max = np.zeros(len(PRODUCTS)), 0.0, 0.0
+        tops: dict[str, list[Contributor]] = {"k1": [], "k3": []}
+        for block in blocks(columns, question, usable):
+            touched, part = by_sequence(block, columns.lengths)
+            sums[:, touched] += part
+            products += _products(block)
+            size += float(np.abs(block.rows[INDEX["k1"]]).sum())
+            weight_max = max(weight_max, float(block.rows[INDEX["weight"]].max(initial=0.0)))
+            for name, top in tops.items():
+                top += largest(columns, question, block, name)
+        tokens = sums[INDEX["tokens"]]
+        filled = tokens > 0
+        return cls(
+            question=question,
+            groups=Groups.of(columns.clusters[filled], _with_means(sums[:, filled])),
+            products=products,
+            log_q_over_p=_histogram(columns, question, usable),
+            lags=_lagged(columns, question, usable.flags),
+            masked=usable.masked,
+            missing=usable.missing,
+            infinite=usable.infinite,
+            shortest=int(tokens[filled].min(initial=np.inf)) if filled.any() else 0,
+            longest=int(tokens.max(initial=0)),
+            weight_max=weight_max,
+            size_k1=size,
+            top_k1=merged(tops["k1"]),
+            top_k3=merged(tops["k3"]),
+        )
+
+    def __add__(self, other: QuestionState) -> QuestionState:
+        if self.question != other.question:
+            raise ValueError(f"{self.question} and {other.question} are two questions: do not add")
+        empty = [state for state in (self, other) if not state.longest]
+        return replace(
+            self,
+            groups=self.groups + other.groups,
+            products=self.products + other.products,
+            log_q_over_p=self.log_q_over_p + other.log_q_over_p,
+            lags=self.lags + other.lags,
+            masked=self.masked + other.masked,
+            missing=self.missing + other.missing,
+            infinite=self.infinite + other.infinite,
+            shortest=(max if empty else min)(self.shortest, other.shortest),
+            longest=max(self.longest, other.longest),
+            weight_max=max(self.weight_max, other.weight_max),
+            size_k1=self.size_k1 + other.size_k1,
+            top_k1=merged([*self.top_k1, *other.top_k1]),
+            top_k3=merged([*self.top_k3, *other.top_k3]),
+        )
+
+    def by_group(self, term: str) -> NDArray[np.float64]:
+        """The sums of one term, [groups]."""
+        return self.groups.sums[ROW[term]]
+
+    def total(self, term: str) -> float:
+        """The sum of one term over everything."""
+        return float(self.by_group(term).sum())
+
+    @property
+    def tokens(self) -> int:
+        """Usable tokens."""
+        return int(self.total("tokens"))
+
+    @property
+    def sequences(self) -> int:
+        """Sequences with a usable token."""
+        return int(self.total("sequences"))
+
+
+def _products(block: Block) -> NDArray[np.float64]:
+    with np.errstate(over="ignore"):
+        return np.array([(block.rows[INDEX[a]] * block.rows[INDEX[b]]).sum() for a, b in PRODUCTS])
+
+
+def _with_means(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Put the number of sequences before the terms, and their token means behind."""
+    means = sums[[INDEX[name] for name in MEANS]] / sums[INDEX["tokens"]]
+    return np.concatenate([np.ones((1, sums.shape[1])), sums, means])
+
+
+def _histogram(columns: Columns, question: Question, usable: Usable) -> Histogram:
+    p, q = columns.log_probs[question.p], columns.log_probs[question.q]
+    used = usable.flags & (p > -np.inf)
+    return Histogram.of(q[used].astype(np.float64) - p[used])
+
+
+def _lagged(columns: Columns, question: Question, used: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The differences log p(x_t) − log q(x_{t+lag}) within sequences: small at the true lag."""
+    p, q = columns.log_probs[question.p], columns.log_probs[question.q]
+    sums = np.zeros((len(LAGS), 3))
+    sequence = columns.sequence_of_token
+    for row, lag in enumerate(LAGS):
+        first = np.arange(max(0, -lag), len(columns) - max(0, lag))
+        second = first + lag
+        both = used[first] & used[second] & (sequence[first] == sequence[second])
+        differences = p[first[both]].astype(np.float64) - q[second[both]]
+        differences = differences[np.isfinite(differences)]
+        sums[row] = len(differences), differences.sum(), (differences**2).sum()
+    return sums

@@ -1,0 +1,143 @@
+"""One pass over batches of sampled tokens: the state of every question, role and sequence."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from kullback.columns import Columns
+from kullback.estimation.column_state import ColumnState
+from kullback.estimation.question_state import QuestionState
+from kullback.estimation.sampler_state import SamplerState
+from kullback.estimation.sequence_state import SequenceState, partings
+from kullback.question import Question, default_questions
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a report is made of. ``a + b`` is the summary of both.
+
+    Args:
+        questions: The state of each question, in the order asked.
+        misspelled: The same over the sequences alone whose ids do not spell their text.
+        columns: What each role's log-probs look like.
+        samplers: Whether each role can have sampled, where the dump lets one tell.
+        sequences: What whole sequences show.
+        cluster_kind: ``prompt`` or ``sequence``.
+    """
+
+    questions: dict[Question, QuestionState]
+    misspelled: dict[Question, QuestionState]
+    columns: dict[str, ColumnState]
+    samplers: dict[str, SamplerState]
+    sequences: SequenceState
+    cluster_kind: str
+
+    @classmethod
+    def of(cls, columns: Columns, questions: Sequence[Question]) -> Summary:
+        """The summary of one batch."""
+        odd = [i for i, token in partings(columns).items() if token is not None]
+        suspect = columns.take(np.array(odd)) if odd else None
+        return cls(
+            {q: QuestionState.of(columns, q) for q in questions},
+            {} if suspect is None else {q: QuestionState.of(suspect, q) for q in questions},
+            {role: ColumnState.of(columns, role) for role in columns.log_probs},
+            {role: SamplerState.of(columns, role) for role in columns.log_probs
+             if role in columns.entropy or role in columns.top_k},
+            SequenceState.of(columns),
+            columns.cluster_kind,
+        )  # fmt: skip
+
+    def __add__(self, other: Summary) -> Summary:
+        if self.cluster_kind != other.cluster_kind:
+            raise ValueError("one side is clustered by prompt and the other by sequence")
+        return Summary(
+            _added(self.questions, other.questions),
+            _added(self.misspelled, other.misspelled),
+            _added(self.columns, other.columns),
+            _added(self.samplers, other.samplers),
+            self.sequences + other.sequences,
+            self.cluster_kind,
+        )
+
+
+def _added(a: dict[K, Any], b: dict[K, Any]) -> dict[K, Any]:
+    both = {key: a[key] + b[key] for key in a if key in b}
+    return a | b | both
+
+
+def summarize(
+    batches: Iterable[Columns],
+    *,
+    questions: Sequence[Question] | None = None,
+    sampler: str | None = None,
+    jobs: int = 1,
+    on_batch: Callable[[Columns], None] | None = None,
+) -> Summary:
+    """Summarize batches in one pass, in bounded memory.
+
+    The states are added in the order of the batches, so the result is the same to the last bit for
+    any number of workers.
+
+    Args:
+        batches: Batches of whole sequences, a dump for example.
+        questions: What is asked; by default the sampler against every other role, and current
+            against reference.
+        sampler: The role that sampled; by default the likeliest of those logged.
+        jobs: Threads that work on batches.
+        on_batch: Called with each batch when it has been read (for a progress bar).
+
+    Raises:
+        ValueError: There is no batch, or a question names a role without log-probs.
+    """
+    total: Summary | None = None
+    for summary in _in_order(_work(batches, questions, sampler, on_batch), jobs):
+        total = summary if total is None else total + summary
+    if total is None:
+        raise ValueError("there is no sequence to summarize")
+    return total
+
+
+def _work(
+    batches: Iterable[Columns],
+    questions: Sequence[Question] | None,
+    sampler: str | None,
+    on_batch: Callable[[Columns], None] | None,
+) -> Iterator[Callable[[], Summary]]:
+    for columns in batches:
+        roles = tuple(columns.log_probs)
+        questions = questions or default_questions(roles, sampler)
+        for question in questions:
+            absent = [role for role in question.roles if role not in columns.log_probs]
+            if absent:
+                raise ValueError(
+                    f"{question} needs log-probs of {absent[0]}; there are those of "
+                    f"{', '.join(roles)}"
+                )
+        if on_batch:
+            on_batch(columns)
+        yield partial(Summary.of, columns, questions)
+
+
+def _in_order(work: Iterator[Callable[[], T]], jobs: int) -> Iterator[T]:
+    """Results in the order of the work, at most two pieces per worker in flight."""
+    if jobs == 1:
+        yield from (piece() for piece in work)
+        return
+    with ThreadPoolExecutor(jobs) as pool:
+        flying: deque[Future[T]] = deque()
+        for piece in work:
+            flying.append(pool.submit(piece))
+            if len(flying) >= 2 * jobs:
+                yield flying.popleft().result()
+        while flying:
+            yield flying.popleft().result()

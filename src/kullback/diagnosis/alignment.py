@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
+from kullback.estimation.estimate import from_state
 from kullback.estimation.question_state import LAGS, QuestionState
 from kullback.estimation.summary import Summary
 from kullback.question import Question
@@ -24,19 +27,19 @@ def _text(summary: Summary) -> Diagnosis:
     check = Check(code, "the dump", "failed" if state.misspelled else "passed", told)
     if not state.misspelled:
         return Diagnosis((), (check,))
+    moves = _moves(summary)
+    cost, worst = _text_cost(moves)
     rows = [place.row for place in state.misspelled_at]
-    numbers = {"sequences": state.misspelled, "of": state.checked, "rows": rows}
-    cost, worst = _text_cost(summary)
     finding = Finding(
         code=code,
         severity="error",
         certainty="certain",
-        questions=(),
+        questions=tuple(str(question) for question, move in moves.items() if move.matters),
         claim=(
             f"{told}: an id was lost or changed on the way from the engine, and every log-prob "
             "behind it was computed for another prefix than the one that was sampled."
         ),
-        numbers=numbers | worst,
+        numbers={"sequences": state.misspelled, "of": state.checked, "rows": rows} | worst,
         cost=cost,
         advice="Leave these sequences out, or take the ids from the engine's own output rather "
         "than from its log-prob entries or from re-tokenized text.",
@@ -45,23 +48,46 @@ def _text(summary: Summary) -> Diagnosis:
     return Diagnosis((finding,), (check,))
 
 
-def _text_cost(summary: Summary) -> tuple[str, dict[str, float | str]]:
-    """How much the misspelled sequences move each k3, told of the one that they move most."""
-    moved: dict[Question, tuple[float, float]] = {}
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """The means of a question with and without the misspelled sequences, and k1's error."""
+
+    k1: tuple[float, float]
+    k3: tuple[float, float]
+    standard_error: float
+
+    @property
+    def matters(self) -> bool:
+        """Whether k1 moves by half its error, or k3 by a tenth of itself."""
+        with_them, without = self.k3
+        far = abs(self.k1[0] - self.k1[1]) > 0.5 * self.standard_error
+        return far or abs(with_them - without) > 0.1 * abs(without)
+
+
+def _moves(summary: Summary) -> dict[Question, _Move]:
+    moves = {}
     for question, part in summary.misspelled.items():
         whole = summary.questions[question]
         rest = whole.tokens - part.tokens
-        if question.weight == "none" and rest and not whole.infinite:
-            without = (whole.total("k3") - part.total("k3")) / rest
-            moved[question] = whole.total("k3") / whole.tokens, without
-    apart = {q: a / b for q, (a, b) in moved.items() if b > 0 and a > 0}
-    if not apart:
+        if rest and not whole.infinite:
+            k1, k3 = (
+                (whole.total(k) / whole.tokens, (whole.total(k) - part.total(k)) / rest)
+                for k in ("k1", "k3")
+            )
+            moves[question] = _Move(k1, k3, from_state(whole, "k1").standard_error)
+    return moves
+
+
+def _text_cost(moves: dict[Question, _Move]) -> tuple[str, dict[str, float | str]]:
+    """What the misspelled sequences cost, told of the k3 that they move most."""
+    factors = {q: move.k3[0] / move.k3[1] for q, move in moves.items() if min(move.k3) > 0}
+    if not factors:
         return "Their share of the estimates cannot be told.", {}
-    question = max(apart, key=lambda q: max(apart[q], 1 / apart[q]))
-    with_them, without = moved[question]
+    question = max(factors, key=lambda q: max(factors[q], 1 / factors[q]))
+    with_them, without = moves[question].k3
     text = (
         f"With them {question} is {with_them:.4g} nats per token by k3, without them "
-        f"{without:.4g}: {apart[question]:.1f} times."
+        f"{without:.4g}: {factors[question]:.1f} times."
     )
     return text, {"question": str(question), "k3_with": with_them, "k3_without": without}
 

@@ -142,6 +142,7 @@ def _padding(summary: Summary) -> Diagnosis:
         code=code,
         severity="error",
         certainty="likely",
+        questions=tuple(str(question) for question in summary.questions),
         claim=f"{state.tailed} of {state.sequences} sequences end in {state.tail_tokens} tokens "
         f"with log-prob 0 under every role, all at the width of {state.longest}: padding is "
         "counted as tokens.",

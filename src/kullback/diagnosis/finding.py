@@ -48,7 +48,8 @@ class Finding:
         code: One of ``CODES``.
         severity: ``note``, ``warning`` or ``error``.
         certainty: ``certain`` (counted), ``beyond-chance`` (by a test) or ``likely``.
-        questions: The questions whose answers it touches; all of them if empty.
+        questions: The questions whose answers it spoils; of a fault of the whole dump that
+            spoils no answer, none.
         claim: What is the case, in a sentence.
         numbers: The evidence.
         cost: How wrong the number is, or which decision it would flip.

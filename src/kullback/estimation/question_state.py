@@ -123,6 +123,10 @@ class QuestionState:
             top_k3=merged([*self.top_k3, *other.top_k3]),
         )
 
+    def product(self, a: str, b: str) -> float:
+        """The sum over all tokens of a product of two terms."""
+        return float(self.products[PRODUCTS.index((a, b))])
+
     def by_group(self, term: str) -> NDArray[np.float64]:
         """The sums of one term, [groups]."""
         return self.groups.sums[ROW[term]]

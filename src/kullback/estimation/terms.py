@@ -22,6 +22,8 @@ TERMS = (
     "weight",  # w = p/s; 1 where p sampled
     "weight_squared",
     "q_over_s",  # q/s − 1, mean 0 if s sampled
+    "truncated",  # min(u, 2) of the weight u that a trainer would use: p/s, or q/p on policy
+    "clipped",  # u outside PPO's band
     "log_p_over_s",
     "log_q_over_s",
     "raw_k1",  # without the weight: what a log shows that forgot it
@@ -32,7 +34,16 @@ TERMS = (
 )
 # Of these a sequence also keeps its token mean, for the level sequence_mean.
 MEANS = ("k1", "k2", "k3", "raw_k1", "raw_k2", "raw_k3", "exact")
-PRODUCTS = (("k1", "k1"), ("k1", "k3"), ("k3", "k3"), ("k2", "k2"))
+PRODUCTS = (
+    ("k1", "k1"),
+    ("k1", "k3"),
+    ("k3", "k3"),
+    ("raw_k1", "raw_k1"),
+    ("raw_k2", "raw_k2"),
+    ("raw_k3", "raw_k3"),
+)
+TRUNCATED_AT = 2.0  # the usual ceiling of truncated importance sampling
+CLIP_BAND = (0.8, 1.2)  # the usual band of a clipped policy loss
 INDEX = {name: i for i, name in enumerate(TERMS)}
 
 
@@ -100,9 +111,11 @@ def blocks(columns: Columns, question: Question, usable: Usable) -> Iterator[Blo
             if prefix is None:
                 rows[INDEX["weight"]] = rows[INDEX["weight_squared"]] = used
                 rows[INDEX["log_q_over_s"]] = log_q_over_p
+                _add_clips(rows, 1.0 + rows[INDEX["q_over_s"]], used)
             else:
                 _add_weight(rows, prefix[here] + (p - s), prefix[here] + (q - s))
                 rows[INDEX["log_p_over_s"]], rows[INDEX["log_q_over_s"]] = p - s, q - s
+                _add_clips(rows, rows[INDEX["weight"]], used)
                 rows[:, ~used] = 0.0
         if exact is not None:
             known = columns.mask[here] & np.isfinite(exact[here])
@@ -136,6 +149,14 @@ def _add_weight(
     rows[INDEX["k3"]] += np.where(weight > 0, 0.0, other)
     rows[INDEX["weight"]], rows[INDEX["weight_squared"]] = weight, weight * weight
     rows[INDEX["q_over_s"]] = other - 1.0
+
+
+def _add_clips(
+    rows: NDArray[np.float64], weight: NDArray[np.float64], used: NDArray[np.bool_]
+) -> None:
+    low, high = CLIP_BAND
+    rows[INDEX["truncated"]] = np.where(used, np.minimum(weight, TRUNCATED_AT), 0.0)
+    rows[INDEX["clipped"]] = used & ((weight < low) | (weight > high))
 
 
 def _log_prefix_weight(

@@ -1,0 +1,1 @@
+"""Findings and estimates to text, JSON and one HTML page."""

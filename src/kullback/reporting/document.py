@@ -1,0 +1,261 @@
+"""The report as data: one dictionary, from which the terminal, the page and the file are made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from kullback.diagnosis.diagnose import diagnose
+from kullback.diagnosis.finding import Check, Diagnosis, Finding
+from kullback.diagnosis.sampler import sampler_check
+from kullback.estimation.contributors import Contributor
+from kullback.estimation.estimate import METHODS, Estimate, ess_fraction, from_state
+from kullback.estimation.histogram import Histogram
+from kullback.estimation.question_state import QuestionState
+from kullback.estimation.summary import Summary
+from kullback.estimation.terms import CLIP_BAND, TRUNCATED_AT
+from kullback.formulas.k_family import k1, k2, k3
+from kullback.question import Question
+
+SCHEMA = "kullback.report/1"
+
+
+def document(
+    summary: Summary, source: Mapping[str, Any] | None = None, *, confidence: float = 0.95
+) -> dict[str, Any]:
+    """The report of a summary, as plain lists, dictionaries, strings and finite numbers.
+
+    Args:
+        summary: What was read.
+        source: Where it came from: files, format, rows, damaged_rows, columns.
+        confidence: Nominal coverage of the intervals.
+
+    Example:
+        >>> from kullback.columns import pack
+        >>> from kullback.estimation.summary import summarize
+        >>> batch = pack({"old": [[-1.0], [-0.5]], "current": [[-1.1], [-0.4]]})
+        >>> report = document(summarize([batch]))
+        >>> report["schema"], report["questions"][0]["question"]["text"]
+        ('kullback.report/1', 'KL(old||current)')
+    """
+    from kullback import __version__
+
+    diagnosis = diagnose(summary)
+    questions = [
+        _question(summary, question, diagnosis, confidence) for question in summary.questions
+    ]
+    return plain(
+        {
+            "schema": SCHEMA,
+            "kullback": __version__,
+            "source": dict(source or {}),
+            "headline": _headline(questions),
+            "questions": questions,
+            "findings": [_finding(finding) for finding in diagnosis.findings],
+            "checks": [_check(check) for check in diagnosis.checks],
+        }
+    )
+
+
+def plain(value: Any) -> Any:
+    """Down to what JSON has; a number that does not exist becomes None."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, str | bool) or value is None:
+        return value
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else None
+    return [plain(one) for one in value]
+
+
+def _question(
+    summary: Summary, question: Question, diagnosis: Diagnosis, confidence: float
+) -> dict[str, Any]:
+    state = summary.questions[question]
+    scope = f"new {summary.cluster_kind}s"
+    estimates = {
+        name: from_state(state, name, confidence, scope=scope)
+        for name in METHODS
+        if name != "exact" or state.total("exact_tokens")
+    }
+    return {
+        "question": {
+            "text": str(question),
+            "p": question.p,
+            "q": question.q,
+            "sampler": question.sampler,
+            "prefixes": question.prefixes,
+            "level": question.level,
+        },
+        "counts": {
+            "tokens": state.tokens,
+            "sequences": state.sequences,
+            "clusters": state.groups.clusters,
+            "effective_clusters": state.groups.effective(1),
+            "missing": state.missing,
+            "infinite": state.infinite,
+            "masked": state.masked,
+        },
+        "estimates": {name: _estimate(one) for name, one in estimates.items()},
+        "unweighted_k1": _unweighted(state),
+        "sampler_check": asdict(sampler_check(summary, question)),
+        "distribution": _distribution(state),
+        "weights": _weights(state),
+        "by": {},
+        "top": _top(state),
+        "trust": _trust(summary, question, estimates["auto"], diagnosis),
+    }
+
+
+def _estimate(one: Estimate) -> dict[str, Any]:
+    fields = ("mean", "low", "high", "confidence", "standard_error", "unit", "method", "scope",
+              "assumptions", "marks", "reason")  # fmt: skip
+    return {name: getattr(one, name) for name in fields}
+
+
+def _unweighted(state: QuestionState) -> float | None:
+    """What a log shows that forgets the importance weight; None where none is needed."""
+    if state.question.weight == "none" or not state.tokens:
+        return None
+    return state.total("raw_k1") / state.tokens
+
+
+def _distribution(state: QuestionState) -> dict[str, dict[str, float]]:
+    """How k1, k2 and k3 are spread over the sampled tokens, without any weight."""
+    table, count = state.log_q_over_p, max(state.tokens, 1)
+    spread = {}
+    for name, formula in (("k1", k1), ("k2", k2), ("k3", k3)):
+        mean = state.total(f"raw_{name}") / count
+        square = state.product(f"raw_{name}", f"raw_{name}") / count
+        p50, p95, p99 = table.quantiles((0.5, 0.95, 0.99), formula)
+        low, high = _ends(table, formula)
+        spread[name] = {
+            "mean": mean,
+            "std": math.sqrt(max(square - mean * mean, 0.0)),
+            "p50": p50,
+            "p95": p95,
+            "p99": p99,
+            "min": low,
+            "max": high,
+            "negative_share": table.negative_share_of_k1 if name == "k1" else 0.0,
+        }
+    return spread
+
+
+def _ends(table: Histogram, formula: Any) -> tuple[float, float]:
+    """Exact ends: k1 is monotone in log r, k2 and k3 fall towards 0 from both sides."""
+    at = [x for x in (table.low, table.below, table.above, table.high) if math.isfinite(x)]
+    values = [float(formula(x)) for x in at] or [math.nan]
+    return min(values), max(values)
+
+
+def _weights(state: QuestionState) -> dict[str, Any]:
+    """The weights with which these tokens would stand for another policy."""
+    count = max(state.tokens, 1)
+    on_policy = state.question.weight == "none"
+    if on_policy:  # of q: (r − 1)² = (k3 − k1)²
+        chi2 = (
+            state.product("k3", "k3") - 2 * state.product("k1", "k3") + state.product("k1", "k1")
+        ) / count
+        mean = 1 + state.total("q_over_s") / count
+        square = chi2 + 2 * mean - 1
+        ess, largest = mean**2 / square if square > 0 else math.nan, math.exp(
+            min(state.log_q_over_p.high, 700.0)
+        )
+    else:
+        ess, largest = ess_fraction(state), state.weight_max
+        mean = state.total("weight") / count
+        chi2 = state.total("weight_squared") / count - 2 * mean + 1
+    return {
+        "of": "q/s" if on_policy else "p/s",
+        "ess_fraction": ess,
+        "chi2": chi2,
+        "truncated_mean": state.total("truncated") / count,
+        "truncated_at": TRUNCATED_AT,
+        "clip_fraction": state.total("clipped") / count,
+        "clip_band": list(CLIP_BAND),
+        "max": largest,
+    }
+
+
+def _top(state: QuestionState) -> list[dict[str, Any]]:
+    sums = {"k1": state.size_k1, "k3": state.total("k3")}
+    return [
+        _contributor(name, one, sums[name])
+        for name, tokens in (("k1", state.top_k1), ("k3", state.top_k3))
+        for one in tokens
+    ]
+
+
+def _contributor(name: str, one: Contributor, total: float) -> dict[str, Any]:
+    before, token, after = one.text or (None, None, None)
+    return {
+        "by": name,
+        "size": one.size,
+        "share": one.size / total if total else math.nan,
+        "source": one.place.source,
+        "row": one.place.row,
+        "position": one.place.position,
+        "token": one.token,
+        "text": token,
+        "before": before,
+        "after": after,
+        "log_p": one.log_p,
+        "log_q": one.log_q,
+    }
+
+
+def _trust(
+    summary: Summary, question: Question, estimate: Estimate, diagnosis: Diagnosis
+) -> dict[str, Any]:
+    """Whether to act on the number: ``yes``, ``with-care`` or ``no``, and because of what."""
+    mine = [f for f in diagnosis.findings if str(question) in f.questions]
+    against = [f.code for f in mine if f.severity != "note"]
+    if estimate.reason:
+        against.append(estimate.reason)
+    if against:
+        return {"verdict": "no", "because": list(dict.fromkeys(against))}
+    care = [f.code for f in mine]
+    if sampler_check(summary, question).verdict == "not-verifiable":
+        care.append("sampler-not-verifiable")
+    care += [mark for mark in estimate.marks if mark not in care and mark != "few-clusters"]
+    return {"verdict": "with-care" if care else "yes", "because": care}
+
+
+def _headline(questions: list[dict[str, Any]]) -> dict[str, Any]:
+    """The one number of the report: current against reference if asked, else the first."""
+    wanted = [
+        one
+        for one in questions
+        if (one["question"]["p"], one["question"]["q"]) == ("current", "reference")
+    ]
+    chosen = (wanted or questions)[0]
+    trust = chosen["trust"]
+    return {
+        "question": chosen["question"]["text"],
+        "estimate": chosen["estimates"]["auto"],
+        "clusters": chosen["counts"]["clusters"],
+        "trust": trust["verdict"],
+        "because": trust["because"],
+        "untrusted": sum(one["trust"]["verdict"] == "no" for one in questions),
+        "of": len(questions),
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return asdict(finding) | {"accuses": finding.accuses}
+
+
+def _check(check: Check) -> dict[str, Any]:
+    return asdict(check)
+
+
+def source_of(columns: Iterable[Any]) -> list[dict[str, Any]]:
+    """The guesses of a dump, as data."""
+    return [asdict(guess) for guess in columns]

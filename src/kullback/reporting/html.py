@@ -1,0 +1,184 @@
+"""The report as one page that needs nothing but itself."""
+
+from __future__ import annotations
+
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from kullback.reporting.words import TRUST, headline, interval, number, trust, what_was_read
+
+GLOSSARY = {
+    "KL(p||q)": "the mean of log p − log q over what p samples, in nats; never below 0",
+    "k1": "log p − log q of a token: right on average, noisy, often negative",
+    "k3": "r − 1 − log r with r = q/p: right on average, never negative, blind to holes not sampled",
+    "missing mass": "1 − mean of q/sampler: mass of q that was not seen; it accuses nobody by itself",
+    "weights left": "the share of the tokens that the importance weights leave to the estimate",
+    "interval": "Student's, with whole prompts (or sequences) as the units that vary",
+}
+
+
+def page(report: dict[str, Any]) -> str:
+    """The whole page, styles included; it asks for nothing over the network.
+
+    Args:
+        report: What ``document`` made.
+    """
+    style = files("kullback.reporting").joinpath("page.css").read_text(encoding="utf-8")
+    body = "\n".join(
+        [
+            _head(report),
+            "<h2>What stands out</h2>",
+            *map(_finding, report["findings"]),
+            "" if report["findings"] else "<p>Nothing.</p>",
+            "<h2>The numbers</h2>",
+            _numbers(report),
+            *map(_question, report["questions"]),
+            "<h2>What was checked</h2>",
+            _checks(report),
+            _columns(report),
+            "<h2>Words</h2>",
+            _table(("word", "meaning"), GLOSSARY.items(), text=(1,)),
+        ]
+    )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(headline(report))}</title>\n<style>\n{style}</style>\n</head>\n"
+        f"<body>\n{body}\n</body>\n</html>\n"
+    )
+
+
+def _head(report: dict[str, Any]) -> str:
+    verdict = report["headline"]["trust"]
+    return (
+        f'<p class="dim">kullback {escape(report["kullback"])} · '
+        f"{escape(what_was_read(report))}</p>\n<h1>{escape(headline(report))}</h1>\n"
+        f'<p class="{verdict}">{escape(trust(report))}</p>'
+    )
+
+
+def _finding(finding: dict[str, Any]) -> str:
+    where = f'<p class="dim">At {escape("; ".join(finding["where"]))}.</p>' * bool(finding["where"])
+    touched = finding["questions"]
+    spoils = f'<p class="dim">Touches {escape(", ".join(touched))}.</p>' * bool(touched)
+    return (
+        f'<div class="card {finding["severity"]}"><b>{finding["severity"]}</b> '
+        f"<code>{escape(finding['code'])}</code> "
+        f'<span class="dim">{escape(finding["certainty"])}</span>'
+        f"<p>{escape(finding['claim'])}</p><p><b>Cost.</b> {escape(finding['cost'])}</p>"
+        f"<p><b>Do.</b> {escape(finding['advice'])}</p>{spoils}{where}</div>"
+    )
+
+
+def _numbers(report: dict[str, Any]) -> str:
+    rows = []
+    for one in report["questions"]:
+        best, verdict = one["estimates"]["auto"], one["trust"]["verdict"]
+        exact = one["estimates"].get("exact", {"mean": None})
+        rows.append(
+            (
+                one["question"]["text"],
+                number(best["mean"]),
+                interval(best),
+                number(one["estimates"]["k3"]["mean"]),
+                number(exact["mean"]),
+                _Raw(f'<span class="{verdict}">{TRUST[verdict]}</span>'),
+                ", ".join(one["trust"]["because"]),
+            )
+        )
+    best = report["headline"]["estimate"]
+    caption = (
+        f"KL by {best['method']}, nats per token unless the question says otherwise, "
+        f"{best['confidence']:.0%} interval for {best['scope']}"
+    )
+    head = ("question", "KL", "interval", "k3", "exact", "trust", "because")
+    return _table(head, rows, caption=caption, text=(6,))
+
+
+def _question(one: dict[str, Any]) -> str:
+    check, weights, counts = one["sampler_check"], one["weights"], one["counts"]
+    methods = [
+        (name, number(e["mean"], 4), interval(e), number(e["standard_error"]), e["scope"],
+         ", ".join(e["marks"]) or (e["reason"] or ""))
+        for name, e in one["estimates"].items()
+    ]  # fmt: skip
+    spread = [
+        (name, *(number(d[key]) for key in ("mean", "std", "p50", "p95", "p99", "min", "max")),
+         f"{d['negative_share']:.0%}" if d["negative_share"] is not None else "–")
+        for name, d in one["distribution"].items()
+    ]  # fmt: skip
+    unweighted = one["unweighted_k1"]
+    forgot = "" if unweighted is None else (
+        f"<p>A log that forgets the importance weight shows {number(unweighted)} here.</p>"
+    )
+    return (
+        f"<details><summary>{escape(one['question']['text'])}</summary>\n"
+        f'<p class="dim">{counts["tokens"]} tokens, {counts["sequences"]} sequences, '
+        f"{counts['clusters']} clusters ({number(counts['effective_clusters'])} effective); "
+        f"{counts['masked']} masked, {counts['missing']} missing, {counts['infinite']} infinite</p>"
+        + _table(("method", "mean", "interval", "error", "scope", "marks"), methods, text=(4, 5))
+        + forgot
+        + f"<p>Sampler {escape(one['question']['sampler'])}: {check['verdict']}. Missing mass "
+        f"{number(check['missing_mass'])} ± {number(check['standard_error'], 2)}. Weights "
+        f"{weights['of']}: {_percent(weights['ess_fraction'])} left, largest "
+        f"{number(weights['max'])}, {_percent(weights['clip_fraction'])} outside "
+        f"{weights['clip_band'][0]}–{weights['clip_band'][1]}.</p>"
+        + _table(
+            ("per token", "mean", "std", "p50", "p95", "p99", "min", "max", "below 0"), spread
+        )
+        + _worst(one["top"])
+        + "</details>"
+    )
+
+
+def _worst(top: list[dict[str, Any]]) -> str:
+    rows = []
+    for one in top:
+        text = "" if one["text"] is None else (
+            f"{escape(one['before'])}<mark>{escape(one['text'])}</mark>{escape(one['after'])}"
+        )
+        rows.append(
+            (one["by"], number(one["size"]), _percent(one["share"]), number(one["log_p"]),
+             number(one["log_q"]), str(one["row"]), str(one["position"]), _Raw(text))
+        )  # fmt: skip
+    head = ("largest", "nats", "share", "log p", "log q", "row", "token", "text")
+    return _table(head, rows, text=(7,)) if rows else ""
+
+
+def _checks(report: dict[str, Any]) -> str:
+    order = {"failed": 0, "not-possible": 1, "passed": 2}
+    checks = sorted(report["checks"], key=lambda check: order[check["status"]])
+    rows = [(one["status"], one["code"], one["subject"], one["reason"]) for one in checks]
+    return _table(("status", "code", "of", "reason"), rows, text=(1, 2, 3))
+
+
+def _columns(report: dict[str, Any]) -> str:
+    columns = report["source"].get("columns", [])
+    rows = [(one["column"], one["role"], one["how"], one["reason"]) for one in columns]
+    head = ("column", "read as", "how", "reason")
+    return f"<h2>What was read</h2>{_table(head, rows, text=(1, 2, 3))}" if rows else ""
+
+
+class _Raw(str):
+    """Markup, to be written as it is."""
+
+
+def _table(head: Any, rows: Any, *, caption: str = "", text: tuple[int, ...] = ()) -> str:
+    def cell(tag: str, place: int, value: str) -> str:
+        kind = ' class="text"' if place in text else ""
+        return f"<{tag}{kind}>{value if isinstance(value, _Raw) else escape(value)}</{tag}>"
+
+    def line(tag: str, values: Any) -> str:
+        return "<tr>" + "".join(cell(tag, i, value) for i, value in enumerate(values)) + "</tr>"
+
+    named = f"<caption>{escape(caption)}</caption>" if caption else ""
+    body = "\n".join(line("td", row) for row in rows)
+    return (
+        f'<div class="wide"><table>{named}<thead>{line("th", head)}</thead>\n'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{share:.1%}"

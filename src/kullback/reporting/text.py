@@ -1,0 +1,103 @@
+"""The report in a terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from kullback.reporting.words import TRUST, headline, interval, number, trust, what_was_read
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+WIDE = 120  # columns from which the table of numbers also shows the sampler and the weights
+STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+TRUST_STYLES = {"yes": "green", "with-care": "yellow", "no": "bold red"}
+
+
+def print_report(report: dict[str, Any], console: Console) -> None:
+    """Print a report: the headline, what was found, the numbers, what was checked.
+
+    Args:
+        report: What ``document`` made.
+        console: Where to; its width decides how many columns the table has.
+    """
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console.print(Text(what_was_read(report), style="dim"))
+    console.print(Text(headline(report), style="bold"))
+    console.print(Text(trust(report), style=TRUST_STYLES[report["headline"]["trust"]]))
+    for finding in report["findings"]:
+        console.print()
+        style = STYLES[finding["severity"]]
+        console.print(Text.assemble((finding["severity"], style), "  ", (finding["code"], "bold")))
+        for word, key in (("", "claim"), ("Cost: ", "cost"), ("Do: ", "advice")):
+            console.print(Padding(Text(word + finding[key]), (0, 0, 0, 2)))
+    console.print()
+    console.print(_numbers(report, wide=console.width >= WIDE))
+    for line in _checks(report) + _guesses(report):
+        console.print(Text(line), soft_wrap=False)
+
+
+def _numbers(report: dict[str, Any], *, wide: bool) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, title_justify="left", header_style="bold")
+    table.add_column("question", overflow="fold")
+    for name in ("KL", "interval", "k3", "exact"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("trust", no_wrap=True)
+    if wide:
+        for name in ("missing mass", "weights left", "p99 of k3", "sampler"):
+            table.add_column(name, justify="right", no_wrap=True)
+    for one in report["questions"]:
+        best, verdict = one["estimates"]["auto"], one["trust"]["verdict"]
+        exact = one["estimates"].get("exact", {"mean": None})
+        cells: list[str | Text] = [
+            one["question"]["text"],
+            number(best["mean"]),
+            interval(best),
+            number(one["estimates"]["k3"]["mean"]),
+            number(exact["mean"]),
+            Text(TRUST[verdict], style=TRUST_STYLES[verdict]),
+        ]
+        if wide:
+            check = one["sampler_check"]
+            cells += [
+                f"{number(check['missing_mass'], 2)} ± {number(check['standard_error'], 2)}",
+                "–" if one["weights"]["of"] == "q/s" else f"{one['weights']['ess_fraction']:.0%}",
+                number(one["distribution"]["k3"]["p99"]),
+                check["verdict"],
+            ]
+        table.add_row(*cells)
+    best = report["headline"]["estimate"]
+    table.caption = (
+        f"KL by {best['method']} in nats per token unless the question says otherwise, "
+        f"{best['confidence']:.0%} interval for {best['scope']}."
+    )
+    table.caption_justify = "left"
+    return table
+
+
+def _checks(report: dict[str, Any]) -> list[str]:
+    passed = Counter(one["code"] for one in report["checks"] if one["status"] == "passed")
+    lines = []
+    if passed:
+        told = ", ".join(f"{code} ({count})" for code, count in passed.items())
+        lines += ["", f"Passed: {told}"]
+    lines += [
+        f"Cannot be told: {one['code']} of {one['subject']}: {one['reason']}"
+        for one in report["checks"]
+        if one["status"] == "not-possible"
+    ]
+    return lines
+
+
+def _guesses(report: dict[str, Any]) -> list[str]:
+    """Columns that were not called by their canonical name, with the reason for each guess."""
+    columns = report["source"].get("columns", [])
+    told = [one for one in columns if one["how"] != "canonical"]
+    return [f"Read {one['column']} as {one['role']}: {one['reason']}" for one in told]

@@ -1,0 +1,71 @@
+"""How numbers and verdicts are spoken, the same in the terminal and on the page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+TRUST = {"yes": "yes", "with-care": "with care", "no": "no"}
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number in a few digits; a dash where there is none.
+
+    Example:
+        >>> number(0.0365321), number(-1234.5), number(None)
+        ('0.0365', '-1.23e+03', '–')
+    """
+    return "–" if value is None else f"{value:.{digits}g}"
+
+
+def interval(estimate: dict[str, Any]) -> str:
+    """The ends of an interval.
+
+    Example:
+        >>> interval({"low": 0.1, "high": 0.25})
+        '0.1 … 0.25'
+    """
+    if estimate["low"] is None:
+        return "–"
+    return f"{number(estimate['low'])} … {number(estimate['high'])}"
+
+
+def headline(report: dict[str, Any]) -> str:
+    """The report in one sentence: which KL, how big, how sure."""
+    head = report["headline"]
+    one = head["estimate"]
+    if one["mean"] is None:
+        return f"{head['question']} has no number: {one['reason']}."
+    size = f"{head['question']} is {number(one['mean'])} {one['unit']}"
+    if one["low"] is None:
+        return f"{size}, without an interval: {one['reason']}."
+    return (
+        f"{size}, {one['confidence']:.0%} interval {number(one['low'])} to {number(one['high'])} "
+        f"({one['method']}, {head['clusters']} {one['scope'].removeprefix('new ')})."
+    )
+
+
+def trust(report: dict[str, Any]) -> str:
+    """Whether to act on it, in one sentence."""
+    head = report["headline"]
+    because = ", ".join(head["because"])
+    said = {
+        "yes": "Nothing in this dump speaks against it.",
+        "with-care": f"Read it with care: {because}.",
+        "no": f"Do not act on it: {because}.",
+    }[head["trust"]]
+    others = head["untrusted"] - (head["trust"] == "no")
+    if others:
+        said += f" {others} of the other {head['of'] - 1} numbers cannot be trusted."
+    return said
+
+
+def what_was_read(report: dict[str, Any]) -> str:
+    """Files, sequences and tokens, in one line."""
+    source, counts = report["source"], report["questions"][0]["counts"]
+    files = source.get("files", [])
+    named = files[0] if len(files) == 1 else f"{len(files)} files" if files else "arrays"
+    said = f"{named}: {counts['sequences']} sequences, {counts['tokens']} tokens"
+    if source.get("sampler"):
+        said += f", sampled by {source['sampler']}"
+    damaged = len(source.get("damaged_rows", []))
+    return f"{said}; {damaged} damaged rows left out" if damaged else said

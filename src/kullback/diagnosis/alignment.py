@@ -108,7 +108,7 @@ def _shift(summary: Summary) -> Diagnosis:
             checks.append(Check(code, str(question), "not-possible", reason))
             continue
         best = min((-1, 1), key=lambda lag: variances[lag])
-        failed = variances[best] < 0.5 * variances[0]
+        failed = is_shifted(state)
         if failed:
             shifted[question] = best, {f"variance_lag_{lag}": variances[lag] for lag in LAGS}
         reason = (
@@ -118,6 +118,12 @@ def _shift(summary: Summary) -> Diagnosis:
         checks.append(Check(code, str(question), "failed" if failed else "passed", reason))
     finding = _shift_finding(shifted) if shifted else None
     return Diagnosis((finding,) if finding else (), tuple(checks))
+
+
+def is_shifted(state: QuestionState) -> bool:
+    """Whether p and q fit each other better by half when one of them is moved by one token."""
+    variances = _variances(state)
+    return bool(variances) and min(variances[-1], variances[1]) < 0.5 * variances[0]
 
 
 def _shift_finding(shifted: dict[Question, tuple[int, dict[str, float]]]) -> Finding:

@@ -9,6 +9,11 @@ from kullback.estimation.summary import Summary
 ROUNDING = 0.01  # nats above 0 that low precision can leave in an honest log-softmax
 
 
+def holds_log_probs(state: ColumnState) -> bool:
+    """Whether no value is above 0 by more than rounding; the log of a density may be."""
+    return state.high <= ROUNDING or not state.discrete
+
+
 def diagnose_columns(summary: Summary) -> Diagnosis:
     """Look at the values of every role, and at tails of zeros."""
     total = Diagnosis()
@@ -31,7 +36,7 @@ def _one(code: str, subject: str, finding: Finding | None, reason: str) -> Diagn
 def _positive(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
     code = "not-log-probs"
     reason = f"the largest value is {state.high:.3g}; {state.positive} of {state.tokens} above 0"
-    if state.high <= ROUNDING:
+    if holds_log_probs(state):
         return _one(code, role, None, reason)
     if state.low >= 0 and state.high <= 1:
         what = f"The values of {role} lie between 0 and 1: they are probabilities."

@@ -24,6 +24,9 @@ class ColumnState:
         negative_infinite: Log-probs of −inf.
         low: The smallest finite log-prob, sentinels apart.
         high: The largest.
+        size: Sum of the sizes |log p| of the finite ones.
+        bfloat16: Whether all of them are numbers that bfloat16 can hold.
+        discrete: Whether the actions are tokens; a density may have a logarithm above 0.
         dtype: The type they were read in.
         first: The first place of each fault that was seen, by fault.
     """
@@ -38,6 +41,9 @@ class ColumnState:
     negative_infinite: int
     low: float
     high: float
+    size: float
+    bfloat16: bool
+    discrete: bool
     dtype: str
     first: dict[str, Place]
 
@@ -61,6 +67,9 @@ class ColumnState:
             zero_elsewhere=int((zero & ~leading & ~trailing).sum()),
             low=float(values.min(initial=np.inf, where=plain)),
             high=float(values.max(initial=-np.inf, where=plain)),
+            size=float(np.abs(values).sum(dtype=np.float64, where=plain)),
+            bfloat16=not (values[plain].astype(np.float32).view(np.uint32) & 0xFFFF).any(),
+            discrete=columns.tokens is not None or columns.text is not None,
             dtype=str(values.dtype),
             first={
                 name: columns.place(int(flags.argmax()))
@@ -72,11 +81,12 @@ class ColumnState:
 
     def __add__(self, other: ColumnState) -> ColumnState:
         counted = ("tokens", "positive", "zero_leading", "zero_trailing", "zero_elsewhere",
-                   "sentinel", "nan", "negative_infinite")  # fmt: skip
+                   "sentinel", "nan", "negative_infinite", "size")  # fmt: skip
         return replace(
             self,
             low=min(self.low, other.low),
             high=max(self.high, other.high),
+            bfloat16=self.bfloat16 and other.bfloat16,
             dtype=self.dtype if self.dtype == other.dtype else "mixed",
             first=other.first | self.first,
             **{name: getattr(self, name) + getattr(other, name) for name in counted},

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from kullback.estimation.summary import Summary
 from kullback.estimation.terms import CLIP_BAND, TRUNCATED_AT
 from kullback.formulas.k_family import k1, k2, k3
 from kullback.question import Question
+
+if TYPE_CHECKING:
+    from kullback.dumps import Dump
 
 SCHEMA = "kullback.report/1"
 
@@ -55,8 +58,8 @@ def document(
             "source": dict(source or {}),
             "headline": _headline(questions),
             "questions": questions,
-            "findings": [_finding(finding) for finding in diagnosis.findings],
-            "checks": [_check(check) for check in diagnosis.checks],
+            "findings": [_finding(one) for one in diagnosis.findings],
+            "checks": [_check(one) for one in diagnosis.checks],
         }
     )
 
@@ -165,8 +168,9 @@ def _weights(state: QuestionState) -> dict[str, Any]:
         ) / count
         mean = 1 + state.total("q_over_s") / count
         square = chi2 + 2 * mean - 1
-        ess, largest = mean**2 / square if square > 0 else math.nan, math.exp(
-            min(state.log_q_over_p.high, 700.0)
+        ess, largest = (
+            mean**2 / square if square > 0 else math.nan,
+            math.exp(min(state.log_q_over_p.high, 700.0)),
         )
     else:
         ess, largest = ess_fraction(state), state.weight_max
@@ -248,14 +252,22 @@ def _headline(questions: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
-    return asdict(finding) | {"accuses": finding.accuses}
+def _finding(one: Finding) -> dict[str, Any]:
+    question = one.questions[0] if one.questions else None
+    return asdict(one) | {"question": question, "accuses": one.accuses}
 
 
-def _check(check: Check) -> dict[str, Any]:
-    return asdict(check)
+def _check(one: Check) -> dict[str, Any]:
+    return {"code": one.code, "question": one.subject, "status": one.status, "reason": one.reason}
 
 
-def source_of(columns: Iterable[Any]) -> list[dict[str, Any]]:
-    """The guesses of a dump, as data."""
-    return [asdict(guess) for guess in columns]
+def source_of(dump: Dump) -> dict[str, Any]:
+    """Where a summary came from, once it has been read."""
+    return {
+        "files": [str(path) for path in dump.files],
+        "format": dump.format,
+        "rows": dump.rows,
+        "sampler": dump.sampler,
+        "damaged_rows": [asdict(row) for row in dump.damaged],
+        "columns": [asdict(guess) for guess in dump.columns],
+    }

@@ -11,8 +11,8 @@ from kullback.reporting.words import TRUST, headline, interval, number, trust, w
 GLOSSARY = {
     "KL(p||q)": "the mean of log p − log q over what p samples, in nats; never below 0",
     "k1": "log p − log q of a token: right on average, noisy, often negative",
-    "k3": "r − 1 − log r with r = q/p: right on average, never negative, blind to holes not sampled",
-    "missing mass": "1 − mean of q/sampler: mass of q that was not seen; it accuses nobody by itself",
+    "k3": "r − 1 − log r with r = q/p: right on average, never negative, blind to unsampled holes",
+    "missing mass": "1 − mean of q/sampler: mass of q that was not seen; alone it accuses nobody",
     "weights left": "the share of the tokens that the importance weights leave to the estimate",
     "interval": "Student's, with whole prompts (or sequences) as the units that vary",
 }
@@ -109,8 +109,10 @@ def _question(one: dict[str, Any]) -> str:
         for name, d in one["distribution"].items()
     ]  # fmt: skip
     unweighted = one["unweighted_k1"]
-    forgot = "" if unweighted is None else (
-        f"<p>A log that forgets the importance weight shows {number(unweighted)} here.</p>"
+    forgot = (
+        ""
+        if unweighted is None
+        else (f"<p>A log that forgets the importance weight shows {number(unweighted)} here.</p>")
     )
     return (
         f"<details><summary>{escape(one['question']['text'])}</summary>\n"
@@ -124,9 +126,7 @@ def _question(one: dict[str, Any]) -> str:
         f"{weights['of']}: {_percent(weights['ess_fraction'])} left, largest "
         f"{number(weights['max'])}, {_percent(weights['clip_fraction'])} outside "
         f"{weights['clip_band'][0]}–{weights['clip_band'][1]}.</p>"
-        + _table(
-            ("per token", "mean", "std", "p50", "p95", "p99", "min", "max", "below 0"), spread
-        )
+        + _table(("per token", "mean", "std", "p50", "p95", "p99", "min", "max", "below 0"), spread)
         + _worst(one["top"])
         + "</details>"
     )
@@ -135,8 +135,12 @@ def _question(one: dict[str, Any]) -> str:
 def _worst(top: list[dict[str, Any]]) -> str:
     rows = []
     for one in top:
-        text = "" if one["text"] is None else (
-            f"{escape(one['before'])}<mark>{escape(one['text'])}</mark>{escape(one['after'])}"
+        text = (
+            ""
+            if one["text"] is None
+            else (
+                f"{escape(one['before'])}<mark>{escape(one['text'])}</mark>{escape(one['after'])}"
+            )
         )
         rows.append(
             (one["by"], number(one["size"]), _percent(one["share"]), number(one["log_p"]),
@@ -147,10 +151,19 @@ def _worst(top: list[dict[str, Any]]) -> str:
 
 
 def _checks(report: dict[str, Any]) -> str:
-    order = {"failed": 0, "not-possible": 1, "passed": 2}
-    checks = sorted(report["checks"], key=lambda check: order[check["status"]])
-    rows = [(one["status"], one["code"], one["subject"], one["reason"]) for one in checks]
-    return _table(("status", "code", "of", "reason"), rows, text=(1, 2, 3))
+    def table(*statuses: str) -> tuple[int, str]:
+        rows = [
+            (one["status"], one["code"], one["question"], one["reason"])
+            for one in report["checks"]
+            if one["status"] in statuses
+        ]
+        return len(rows), _table(("status", "code", "of", "reason"), rows, text=(1, 2, 3))
+
+    count, open_ones = table("failed", "not-possible")
+    passed, folded = table("passed")
+    return (open_ones if count else "") + (
+        f"<details><summary>{passed} checks passed</summary>{folded}</details>"
+    )
 
 
 def _columns(report: dict[str, Any]) -> str:

@@ -89,7 +89,7 @@ def _checks(report: dict[str, Any]) -> list[str]:
         told = ", ".join(f"{code} ({count})" for code, count in passed.items())
         lines += ["", f"Passed: {told}"]
     lines += [
-        f"Cannot be told: {one['code']} of {one['subject']}: {one['reason']}"
+        f"Cannot be told: {one['code']} of {one['question']}: {one['reason']}"
         for one in report["checks"]
         if one["status"] == "not-possible"
     ]

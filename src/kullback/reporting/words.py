@@ -49,13 +49,13 @@ def trust(report: dict[str, Any]) -> str:
     head = report["headline"]
     because = ", ".join(head["because"])
     said = {
-        "yes": "Nothing in this dump speaks against it.",
+        "yes": "Nothing that was found speaks against this number.",
         "with-care": f"Read it with care: {because}.",
         "no": f"Do not act on it: {because}.",
     }[head["trust"]]
     others = head["untrusted"] - (head["trust"] == "no")
     if others:
-        said += f" {others} of the other {head['of'] - 1} numbers cannot be trusted."
+        said += f" {others} of the other {head['of'] - 1} in this report cannot be trusted."
     return said
 
 

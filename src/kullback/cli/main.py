@@ -1,0 +1,40 @@
+"""The command ``kullback`` and its verbs.
+
+Typer builds the parser from the signatures. Its help stays plain: drawn boxes would cost more time
+than all the rest of ``kullback --help``. What computes is imported by the verb that needs it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kullback import __version__
+from kullback.cli.report import report
+
+app = typer.Typer(
+    rich_markup_mode=None,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(report)
+
+
+@app.callback()
+def kullback(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """A KL divergence you can trust: how big, how sure, of what, and what is wrong with it."""
+    if version:
+        typer.echo(f"kullback {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

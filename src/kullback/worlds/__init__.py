@@ -1,0 +1,25 @@
+"""Small worlds whose answers are exact, and the faults one can put into them.
+
+`Tabular` (every sequence enumerated), `Mixture` (like a language model's tokens) and `Gaussian`
+each have roles, a sampler, `exact(question)` and `sample(rng)`. `CLEAN_WORLDS` holds honest ones,
+`FAULTS` what goes wrong between a sampler and its log.
+"""
+
+from __future__ import annotations
+
+from kullback.worlds.catalogue import CLEAN_WORLDS, World
+from kullback.worlds.faults import FAULTS, Fault
+from kullback.worlds.gaussian import Gaussian
+from kullback.worlds.mixture import Mixture
+from kullback.worlds.tabular import Tabular, three_tokens
+
+__all__ = [
+    "CLEAN_WORLDS",
+    "FAULTS",
+    "Fault",
+    "Gaussian",
+    "Mixture",
+    "Tabular",
+    "World",
+    "three_tokens",
+]

@@ -1,0 +1,298 @@
+"""What goes wrong between a sampler and its log: one small function each, and its finding code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kullback.columns import SENTINEL, Columns
+from kullback.formulas.categorical import log_softmax
+from kullback.worlds.mixture import Mixture
+from kullback.worlds.tables import Table, drifted, kept_top_k, kept_top_p, tempered
+
+Inject = Callable[[Mixture, np.random.Generator], Columns]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a fault does, the finding code that should name it, and how to put it into a world."""
+
+    caption: str
+    code: str
+    inject: Inject
+
+
+def drawn_from(world: Mixture, rng: np.random.Generator, log_probs: Table) -> Columns:
+    """Tokens of any distribution, logged as if the sampler had drawn them."""
+    return world.logged(world.draw(rng, log_probs))
+
+
+def older(world: Mixture, back: float = 0.7) -> Table:
+    """The sampler's policy most of the way back to the last role, on the geometric path."""
+    now, start = world.log_probs[world.sampler], world.log_probs[world.roles[-1]]
+    return log_softmax((1 - back) * now + back * start)
+
+
+def trained_on_sample(
+    world: Mixture, rng: np.random.Generator, role: str, rate: float = 4.0
+) -> Columns:
+    """A policy took one gradient step, all advantages 1, on the very tokens it is judged by.
+
+    The gradient of a context's mean log q(x) in its logits is: frequencies − q.
+    """
+    draw, log_q = world.draw(rng, world.log_probs[world.sampler]), world.log_probs[role]
+    places = draw.contexts * log_q.shape[1] + draw.tokens
+    counts = np.bincount(places, minlength=log_q.size).reshape(log_q.shape)
+    visits = counts.sum(axis=1, keepdims=True)
+    gradient = np.where(visits > 0, counts / np.maximum(visits, 1) - np.exp(log_q), 0.0)
+    return with_policy(world, role, log_softmax(log_q + rate * gradient)).logged(draw)
+
+
+def stale(
+    world: Mixture, rng: np.random.Generator, versions: int = 4, size: float = 0.1
+) -> Columns:
+    """The sampler lags some versions behind the others, and the log is honest about it."""
+    lagging = drifted(rng, world.log_probs[world.sampler], size * np.sqrt(versions))
+    columns = with_policy(world, world.sampler, lagging).sample(rng)
+    step = np.full(len(columns.lengths), versions)
+    return replace(columns, versions=np.zeros(len(columns), dtype=np.int64), labels={"step": step})
+
+
+def with_policy(world: Mixture, role: str, log_probs: Table) -> Mixture:
+    """The same world with another policy for a role."""
+    return replace(world, log_probs={**world.log_probs, role: log_probs})
+
+
+def replaced(columns: Columns, role: str, log_probs: NDArray[Any]) -> Columns:
+    """One role has other log-probs."""
+    return replace(columns, log_probs={**columns.log_probs, role: log_probs})
+
+
+def rewritten(
+    columns: Columns, role: str, change: Callable[[NDArray[Any]], NDArray[Any]]
+) -> Columns:
+    """One role's log-probs, changed."""
+    return replaced(columns, role, change(columns.log_probs[role]))
+
+
+def noisy_copy(
+    columns: Columns, rng: np.random.Generator, role: str, of: str, size: float = 0.05
+) -> Columns:
+    """A role holds another one's log-probs, evaluated again with log-normal noise of mean 1."""
+    noise = size * rng.standard_normal(len(columns)) - size**2 / 2
+    return replaced(columns, role, columns.log_probs[of] + noise)
+
+
+def clamped(columns: Columns, role: str, to: str, limit: float = 0.05) -> Columns:
+    """The log-ratio of one role to another was clamped before it was logged."""
+    log_q_over_p = np.clip(columns.log_probs[role] - columns.log_probs[to], -limit, limit)
+    return replaced(columns, role, columns.log_probs[to] + log_q_over_p)
+
+
+def overwritten(columns: Columns, role: str, value: float, every: int = 50) -> Columns:
+    """Every 50th log-prob of a role is this value."""
+    hit = np.arange(len(columns)) % every == every // 2
+    return rewritten(columns, role, lambda log_p: np.where(hit, value, log_p))
+
+
+def shifted_by_one(columns: Columns, role: str) -> Columns:
+    """Each log-prob of a role stands one token late; the last of a sequence comes first."""
+    position, length = _positions(columns), np.repeat(columns.lengths, columns.lengths)
+    before = np.arange(len(columns)) - position + (position - 1) % length
+    return rewritten(columns, role, lambda log_p: log_p[before])
+
+
+def misaligned(columns: Columns, role: str) -> Columns:
+    """Each sequence has the log-probs of the next one, repeated if that is shorter."""
+    following = np.roll(np.arange(len(columns.lengths)), -1)
+    start = np.repeat((columns.ends - columns.lengths)[following], columns.lengths)
+    length = np.repeat(columns.lengths[following], columns.lengths)
+    place = start + _positions(columns) % length
+    return rewritten(columns, role, lambda log_p: log_p[place])
+
+
+def prompt_counted(columns: Columns, sampler: str, tokens: int = 8) -> Columns:
+    """The first 8 tokens are the prompt: the engine, which did not sample them, wrote zeros."""
+    prompt = _positions(columns) < tokens
+    return rewritten(columns, sampler, lambda log_p: np.where(prompt, 0.0, log_p))
+
+
+def padding_counted(columns: Columns, extra: int = 16) -> Columns:
+    """Rows are padded with zeros to the longest and 16 more, and the mask covers it all."""
+    width = int(columns.lengths.max()) + extra
+    inside = np.arange(width) < columns.lengths[:, None]
+
+    def pad(values: NDArray[Any], fill: Any = 0) -> NDArray[Any]:
+        padded = np.full(inside.shape, fill, dtype=values.dtype)
+        padded[inside] = values
+        return padded.ravel()
+
+    pieces = None if columns.token_bytes is None else np.array(columns.token_bytes, dtype=object)
+    return replace(
+        columns,
+        lengths=np.full(len(columns.lengths), width),
+        mask=np.ones(inside.size, dtype=np.bool_),
+        log_probs={role: pad(values) for role, values in columns.log_probs.items()},
+        entropy={role: pad(values) for role, values in columns.entropy.items()},
+        exact={name: pad(values) for name, values in columns.exact.items()},
+        top_k={},
+        versions=None if columns.versions is None else pad(columns.versions),
+        tokens=None if columns.tokens is None else pad(columns.tokens),
+        token_bytes=None if pieces is None else pad(pieces, None).tolist(),
+    )
+
+
+def retokenized(world: Mixture, rng: np.random.Generator, every: int = 20) -> Columns:
+    """Every 20th sequence was encoded anew: its first id is another one, its text is not."""
+    columns = world.sample(rng)
+    tokens = np.array(columns.tokens)
+    first = (columns.ends - columns.lengths)[::every]
+    tokens[first] = 1 + tokens[first] % (world.shape[1] - 1)
+    return replace(columns, tokens=tokens, token_bytes=world.vocabulary[tokens].tolist())
+
+
+def rounded_to_bf16(log_p: NDArray[Any]) -> NDArray[np.float64]:
+    """To the 8 significant bits of bfloat16: to nearest, ties to even."""
+    bits = log_p.astype(np.float32).view(np.uint32)
+    odd = (bits >> np.uint32(16)) & np.uint32(1)
+    kept = (bits + np.uint32(0x7FFF) + odd) & np.uint32(0xFFFF0000)
+    return kept.view(np.float32).astype(np.float64)
+
+
+def _positions(columns: Columns) -> NDArray[np.int64]:
+    return np.arange(len(columns)) - np.repeat(columns.ends - columns.lengths, columns.lengths)
+
+
+def _other(world: Mixture) -> str:
+    return next(role for role in world.roles if role != world.sampler)
+
+
+def _sampled(alter: Callable[[Table], Table]) -> Inject:
+    return lambda world, rng: drawn_from(world, rng, alter(world.log_probs[world.sampler]))
+
+
+def _policy(role_of: Callable[[Mixture], str], alter: Callable[[Table], Table]) -> Inject:
+    def inject(world: Mixture, rng: np.random.Generator) -> Columns:
+        role = role_of(world)
+        return with_policy(world, role, alter(world.log_probs[role])).sample(rng)
+
+    return inject
+
+
+def _log(change: Callable[[Columns, str, str], Columns]) -> Inject:
+    """A change of the log, given the sampler and the first other role."""
+    return lambda world, rng: change(world.sample(rng), world.sampler, _other(world))
+
+
+FAULTS: dict[str, Fault] = {
+    "temperature": Fault(
+        "the sampler drew at temperature 0.8 and logged its raw log-probs",
+        "temperature-mismatch",
+        _sampled(lambda log_p: tempered(log_p, 0.8)),
+    ),
+    "trainer-temperature": Fault(
+        "the sampler drew and logged at temperature 0.8, the trainer scored at 1",
+        "temperature-mismatch",
+        _policy(lambda world: world.sampler, lambda log_p: tempered(log_p, 0.8)),
+    ),
+    "top-k": Fault(
+        "the sampler drew from its 20 likeliest tokens and logged its raw log-probs",
+        "sampler-truncated",
+        _sampled(lambda log_p: kept_top_k(log_p, 20)),
+    ),
+    "top-p": Fault(
+        "the sampler drew from its likeliest 90 % and logged its raw log-probs",
+        "sampler-truncated",
+        _sampled(lambda log_p: kept_top_p(log_p, 0.9)),
+    ),
+    "wrong-sampler": Fault(
+        "the last role sampled, and the sampler is said to have",
+        "sampler-mismatch",
+        lambda world, rng: drawn_from(world, rng, world.log_probs[world.roles[-1]]),
+    ),
+    "stale-sampler": Fault(
+        "an older policy, nearer to the last role, sampled; newer weights wrote the log-probs",
+        "sampler-mismatch",
+        lambda world, rng: drawn_from(world, rng, older(world)),
+    ),
+    "stale": Fault("the sampler lags four versions behind, and says so", "stale", stale),
+    "in-sample": Fault(
+        "another policy was trained on the very tokens that it is compared on",
+        "in-sample",
+        lambda world, rng: trained_on_sample(world, rng, _other(world)),
+    ),
+    "reference-not-start": Fault(
+        "at step 0 the reference is not the policy",
+        "reference-not-start",
+        _log(lambda columns, _, __: replace(columns, labels={"step": 0 * columns.lengths})),
+    ),
+    "dropout": Fault(
+        "the sampler's weights were evaluated a second time with dropout on",
+        "stochastic-forward",
+        lambda world, rng: noisy_copy(world.sample(rng), rng, _other(world), world.sampler),
+    ),
+    "shifted-by-one": Fault(
+        "one role's log-probs stand one token late in each sequence",
+        "shifted-by-one",
+        _log(lambda columns, _, other: shifted_by_one(columns, other)),
+    ),
+    "misaligned": Fault(
+        "one role's log-probs belong to the next sequence",
+        "misaligned",
+        _log(lambda columns, _, other: misaligned(columns, other)),
+    ),
+    "retokenized": Fault(
+        "the ids of some sequences do not spell their text",
+        "tokens-do-not-match-text",
+        retokenized,
+    ),
+    "padding": Fault(
+        "the mask covers trailing padding, where every log-prob is 0",
+        "mask-covers-padding",
+        _log(lambda columns, _, __: padding_counted(columns)),
+    ),
+    "prompt": Fault(
+        "the mask covers 8 prompt tokens, where the sampler's log-prob is 0",
+        "mask-covers-prompt",
+        _log(lambda columns, sampler, _: prompt_counted(columns, sampler)),
+    ),
+    "sentinel": Fault(
+        "every 50th log-prob of the sampler is −9999, inside the mask",
+        "sentinel-inside-mask",
+        _log(lambda columns, sampler, _: overwritten(columns, sampler, SENTINEL)),
+    ),
+    "nan": Fault(
+        "every 50th log-prob of one role is NaN, inside the mask",
+        "missing-values",
+        _log(lambda columns, _, other: overwritten(columns, other, np.nan)),
+    ),
+    "probabilities": Fault(
+        "one role logged probabilities instead of log-probs",
+        "not-log-probs",
+        _log(lambda columns, _, other: rewritten(columns, other, np.exp)),
+    ),
+    "unnormalized": Fault(
+        "one role logged logits: the log normalizer, 1, is missing",
+        "not-normalized",
+        _log(lambda columns, _, other: rewritten(columns, other, lambda log_p: log_p + 1.0)),
+    ),
+    "truncated-reference": Fault(
+        "one role logged log-probs after its own top-k of 50: −inf for every other token",
+        "infinite-ratio",
+        _policy(_other, lambda log_p: kept_top_k(log_p, 50)),
+    ),
+    "clamped": Fault(
+        "one role's log-ratio to the sampler was clamped at ±0.05",
+        "clamp-active",
+        _log(lambda columns, sampler, other: clamped(columns, other, sampler)),
+    ),
+    "bf16": Fault(
+        "one role's log-probs were rounded to bfloat16",
+        "precision-floor",
+        _log(lambda columns, _, other: rewritten(columns, other, rounded_to_bf16)),
+    ),
+}

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kullback.columns import Columns, pack
+from kullback.diagnosis.column_faults import diagnose_columns
+from kullback.estimation.summary import summarize
+from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
+
+WORLD = CLEAN_WORLDS["smooth"](16)
+assert isinstance(WORLD, Mixture)
+
+
+def found(columns: Columns):
+    return diagnose_columns(summarize([columns])).findings
+
+
+def tokens(p, q, mask=None) -> Columns:
+    columns = pack({"p": p, "q": q}, mask=mask)
+    return replace(columns, tokens=np.zeros(len(columns), dtype=np.int64))
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [(name, fault.code) for name, fault in FAULTS.items()
+     if name in ("sentinel", "nan", "padding", "probabilities", "truncated-reference")],
+)  # fmt: skip
+def test_each_injected_fault_is_found_by_its_code_and_nothing_else(fault, code):
+    assert [f.code for f in found(FAULTS[fault].inject(WORLD, np.random.default_rng(0)))] == [code]
+
+
+@pytest.mark.parametrize(
+    ("p", "said"),
+    [
+        ([[0.5, 0.2]], "they are probabilities"),
+        ([[1.5, 2.0]], "they look like −log p"),
+        ([[-1.0, 0.5]], "1 values of p are above 0, the largest 0.5"),
+    ],
+)
+def test_what_stands_there_instead_of_log_probs_is_named(p, said):
+    (finding,) = found(tokens(p, [[-1.0, -1.0]]))
+    assert finding.code == "not-log-probs"
+    assert said in finding.claim
+
+
+def test_a_density_may_have_a_logarithm_above_zero():
+    assert not found(pack({"p": [[1.5, 0.7]], "q": [[1.0, 0.9]]}))
+
+
+def test_rounding_above_zero_is_no_fault():
+    assert not found(tokens([[1e-3, -1.0]], [[-1.0, -1.0]]))
+
+
+def test_the_first_place_is_named():
+    (finding,) = found(tokens([[-1.0, -1.0], [-1.0, -9999.0]], [[-1.0] * 2] * 2))
+    assert finding.where == ("row 1, token 1",)
+
+
+def test_what_stands_outside_the_mask_is_nobodys_fault():
+    assert not found(tokens([[-1.0, np.nan, -9999.0, 2.0]], [[-1.0] * 4], mask=[[1, 0, 0, 0]]))
+
+
+def test_an_infinite_ratio_is_placed():
+    (finding,) = found(tokens([[-1.0, -1.0]], [[-1.0, -np.inf]]))
+    assert (finding.code, finding.where) == ("infinite-ratio", ("row 0, token 1",))
+
+
+PADDED = [[-1.0, -2.0, 0.0, 0.0], [-1.0, 0.0, 0.0, 0.0], [-1.0, -1.0, -1.0, -2.0]]
+
+
+def test_padding_to_one_width_is_told_with_its_share():
+    (finding,) = found(tokens(PADDED, PADDED))
+    assert finding.code == "mask-covers-padding"
+    assert finding.numbers == {"sequences": 2, "tokens": 5, "share": pytest.approx(5 / 12)}
+
+
+def test_certain_tokens_are_no_padding():
+    """A tail under one role only, tails of unequal ends, and a single certain end."""
+    assert not found(tokens(PADDED, np.full((3, 4), -1.0)))
+    ragged = pack({"p": np.array([-1.0, 0, 0, -1, -1, 0, 0, 0, 0])} | {
+        "q": np.array([-1.0, 0, 0, -1, -1, 0, 0, 0, 0])}, lengths=[3, 6])  # fmt: skip
+    assert not found(ragged)
+    assert not found(tokens([[-1.0, 0.0], [-2.0, 0.0]], [[-1.0, 0.0], [-2.0, 0.0]]))

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+
+from kullback.diagnosis.finding import CODES, Diagnosis, Finding
+
+
+def finding(code: str, severity: str) -> Finding:
+    return Finding(code, severity, "certain", "claim", "cost", "advice")
+
+
+def test_a_code_that_is_not_listed_is_refused():
+    with pytest.raises(ValueError, match="'negative-kl' is no finding code"):
+        finding("negative-kl", "error")
+
+
+def test_the_most_severe_finding_comes_first_and_of_equals_the_earlier():
+    note, error = finding("too-few-clusters", "note"), finding("shifted-by-one", "error")
+    second = finding("not-log-probs", "error")
+    joined = Diagnosis((note,)) + Diagnosis((error,)) + Diagnosis((second,))
+    assert joined.findings == (error, second, note)
+
+
+def test_only_an_accusing_code_accuses():
+    assert not Diagnosis((finding("mean-owned-by-few", "note"),)).accused
+    assert Diagnosis((finding("shifted-by-one", "error"),)).accused
+    assert {code for code, entry in CODES.items() if not entry.accuses} == {
+        "weights-degenerate",
+        "mean-owned-by-few",
+        "too-few-clusters",
+    }

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kullback.columns import pack
+from kullback.diagnosis.limits import diagnose_limits
+from kullback.estimation.summary import summarize
+from kullback.question import Question
+
+
+def codes(columns, *questions: str):
+    asked = [Question.parse(text) for text in questions] or None
+    return {f.code: f for f in diagnose_limits(summarize([columns], questions=asked)).findings}
+
+
+def test_three_tokens_of_a_thousand_that_own_a_mean_are_counted():
+    """Of 1000 tokens three have log p/q = −20: they own all of k3 but for 1.4e-10."""
+    ratio = np.repeat([0.02, -0.02, -20.0], [500, 497, 3])
+    log_p = np.full(1000, -21.0)
+    found = codes(pack({"p": log_p, "q": log_p - ratio}, lengths=1))["mean-owned-by-few"]
+    assert found.severity == "note"
+    assert found.numbers["KL(p||q)"]["sum_of"] == "k3"
+    assert found.numbers["KL(p||q)"]["share"] == pytest.approx(1.0, abs=1e-9)
+    assert found.where[0] == "row 997, token 0"
+
+
+def test_an_even_sum_is_owned_by_nobody():
+    log_p = np.full((300, 1), -1.0)
+    assert "mean-owned-by-few" not in codes(pack({"p": log_p, "q": log_p - 0.1}))
+
+
+def test_degenerate_weights_are_a_warning():
+    sampler = np.full((400, 1), -1.0)
+    policy = sampler - 5.0
+    policy[0] = 3.0
+    columns = pack({"old": sampler, "current": policy, "reference": sampler - 0.1})
+    found = codes(columns, "KL(current||reference) ~ old")["weights-degenerate"]
+    weights = np.exp(policy - sampler)
+    share = weights.sum() ** 2 / (400 * (weights**2).sum())
+    assert found.numbers["ess_fraction"] == pytest.approx(share, rel=1e-12)
+    assert found.severity == "warning"
+
+
+@pytest.mark.parametrize(("sequences", "told"), [(49, True), (51, False)])
+def test_fewer_than_fifty_clusters_are_told(sequences, told):
+    columns = pack({"p": np.full((sequences, 3), -1.0), "q": np.full((sequences, 3), -1.1)})
+    assert ("too-few-clusters" in codes(columns)) == told

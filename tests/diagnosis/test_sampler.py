@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from math import log
+
+import numpy as np
+import pytest
+
+from kullback.columns import pack
+from kullback.diagnosis.sampler import (
+    ALPHA,
+    accused,
+    diagnose_sampler,
+    sampler_check,
+    sampler_tests,
+)
+from kullback.estimation.summary import summarize
+from kullback.question import Question
+from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
+
+WORLD = CLEAN_WORLDS["smooth"](64)
+assert isinstance(WORLD, Mixture)
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def batch_with_sum(total: float, tokens: int = 100):
+    """A batch in which the sum of log q/p is this."""
+    log_p = np.full((tokens, 1), -1.1)  # no bfloat16 number, which would be given slack
+    return pack({"p": log_p, "q": log_p + total / tokens})
+
+
+def test_the_price_of_a_negative_sum_is_its_exponential():
+    (test,) = sampler_tests(summarize([batch_with_sum(7.0)]))
+    assert (test.kind, test.sampler, test.other, test.count) == ("bound", "p", "q", 100)
+    assert test.log_p == pytest.approx(-7.0, rel=1e-12)
+
+
+def test_a_positive_sum_of_k1_has_no_price():
+    (test,) = sampler_tests(summarize([batch_with_sum(-7.0)]))
+    assert test.log_p == 0.0
+
+
+@pytest.mark.parametrize(("total", "failed"), [(4.5, False), (4.7, True)])
+def test_one_test_accuses_at_one_per_cent(total, failed):
+    assert -log(ALPHA) == pytest.approx(4.605, abs=1e-3)
+    assert bool(accused(sampler_tests(summarize([batch_with_sum(total)])))) == failed
+
+
+def test_more_tests_share_the_one_per_cent():
+    log_p = np.full((100, 1), -1.1)
+    roles = {"p": log_p, "q": log_p + 0.047} | {f"r{i}": log_p - 0.01 for i in range(5)}
+    tests = sampler_tests(summarize([pack(roles)]))
+    assert len(tests) == 6
+    assert not accused(tests)
+
+
+def test_what_rounding_may_have_added_is_not_held_against_the_sampler():
+    """Rounded to bfloat16, log-probs of −1 are off by up to 2⁻⁹: 100 tokens by 0.4 nats."""
+    log_p = np.full((100, 1), -1.0)
+    rounded = summarize([pack({"p": log_p, "q": log_p + 6 / 128})])
+    (test,) = sampler_tests(rounded)
+    assert test.slack == pytest.approx(100 * 4e-5 + 2**-9 * (100 + 100 * (1 - 6 / 128)))
+    assert test.log_p < log(ALPHA) < test.log_p + test.slack
+    assert not accused((test,))
+
+
+@pytest.mark.parametrize("name", ["infinite", "shifted", "probabilities"])
+def test_a_column_fault_is_not_laid_to_the_sampler(name):
+    fault = {"infinite": "truncated-reference", "shifted": "shifted-by-one"}.get(name, name)
+    summary = summarize([FAULTS[fault].inject(WORLD, rng())])
+    assert [test.kind for test in sampler_tests(summary)] == ["entropy"]
+    assert not diagnose_sampler(summary).accused
+
+
+@pytest.mark.parametrize("fault", ["temperature", "top-k", "top-p"])
+def test_a_sharper_sampler_is_told_from_its_entropy_and_the_way_is_named(fault):
+    (finding,) = diagnose_sampler(summarize([FAULTS[fault].inject(WORLD, rng())])).findings
+    assert finding.code == "sampler-mismatch"
+    assert "lower temperature or a truncation" in finding.claim
+    assert finding.numbers["z"] < -5
+    assert finding.questions == ("KL(rollout||reference)",)
+
+
+def test_a_flatter_sampler_is_told_too():
+    draw = WORLD.draw(rng(), WORLD.log_probs["rollout"] * 0.8)  # unnormalized on purpose: T = 1.25
+    (finding,) = diagnose_sampler(summarize([WORLD.logged(draw)])).findings
+    assert "a flatter policy" in finding.claim
+    assert finding.numbers["z"] > 5
+
+
+def test_the_head_test_finds_a_truncation_without_entropy():
+    table = FAULTS["top-p"].inject(WORLD, rng())
+    assert diagnose_sampler(summarize([table])).accused
+    honest = WORLD.sample(rng(), top_k=20)
+    summary = summarize([replace(honest, entropy={})])
+    (heads,) = [test for test in sampler_tests(summary) if test.kind == "heads"]
+    assert abs(heads.z) < 4
+    assert heads.count == len(honest)
+    from kullback.worlds.tables import kept_top_k
+
+    cut = WORLD.draw(rng(), kept_top_k(WORLD.log_probs["rollout"], 20))
+    logged = replace(WORLD.logged(cut, top_k=20), entropy={})
+    (finding,) = diagnose_sampler(summarize([logged])).findings
+    assert finding.numbers["test"] == "heads"
+    assert "lower temperature or a truncation" in finding.claim
+
+
+def test_another_sampler_is_told_by_the_bound():
+    (finding,) = diagnose_sampler(
+        summarize([FAULTS["wrong-sampler"].inject(WORLD, rng())])
+    ).findings
+    assert finding.code == "negative-beyond-chance"
+    assert finding.numbers["k1_mean"] < 0
+    assert "Had rollout sampled them" in finding.claim
+
+
+def test_the_cost_names_the_exact_kl_where_it_is_known():
+    drawn = WORLD.logged(WORLD.draw(rng(), WORLD.log_probs["reference"]), exact=True)
+    (finding,) = diagnose_sampler(summarize([drawn])).findings
+    truth = float(drawn.exact["KL(rollout||reference)"].mean())
+    assert f"The exact KL(rollout||reference) at these prefixes is {truth:.4g}" in finding.cost
+
+
+def test_without_entropy_or_heads_the_sampler_is_not_verifiable_and_the_remedy_is_named():
+    bare = replace(WORLD.sample(rng()), entropy={})
+    summary = summarize([bare])
+    assert sampler_check(summary, Question("rollout", "reference")).verdict == "not-verifiable"
+    (open_check,) = [c for c in diagnose_sampler(summary).checks if c.status == "not-possible"]
+    assert "log entropy.rollout" in open_check.reason
+
+
+def test_too_few_prefixes_with_entropy_are_not_tested():
+    """Forty-nine prefixes above the floor, whatever stands at the others."""
+    few = WORLD.sample(rng())
+    entropy = np.where(np.arange(len(few)) < 49, 1.0, 0.1)
+    summary = summarize([replace(few, entropy={"rollout": entropy})])
+    assert not [test for test in sampler_tests(summary) if test.kind == "entropy"]
+    (open_check,) = [c for c in diagnose_sampler(summary).checks if c.status == "not-possible"]
+    assert "only 49 prefixes" in open_check.reason
+
+
+def test_an_honest_sampler_is_consistent_and_its_missing_mass_has_an_error():
+    check = sampler_check(summarize([WORLD.sample(rng())]), Question("rollout", "reference"))
+    assert check.verdict == "consistent"
+    assert check.z is not None
+    assert abs(check.z) < 5
+    assert check.entropy_z is not None
+    assert abs(check.entropy_z) < 4
+
+
+def test_equal_policies_have_no_z():
+    summary = summarize([pack({"old": [[-1.0], [-2.0]], "current": [[-1.0], [-2.0]]})])
+    check = sampler_check(summary, Question("old", "current"))
+    assert (check.missing_mass, check.standard_error, check.z) == (0.0, 0.0, None)

@@ -1,0 +1,3 @@
+"""What every formula has to obey, and wrong formulas that must not pass."""
+
+from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 LEVELS = {
     "token_mean": "per token",
@@ -163,18 +164,35 @@ def metric_keys(questions: Iterable[Question], method: str) -> dict[Question, st
     return keys
 
 
-def default_sampler(roles: Iterable[str]) -> str:
-    """The likeliest sampler of a dump: the engine, else the copy from before the update.
+class Sampler(NamedTuple):
+    """The role taken as the sampler of the tokens, and why."""
+
+    role: str
+    reason: str
+
+
+_SAMPLERS = {
+    "rollout": "the engine's own log-probs",
+    "old": "no log-probs of the engine (rollout): the trainer's copy stands in for it, so that "
+    "a mismatch between the two cannot be seen",
+    "student": "neither rollout nor old is there: in distillation the student samples",
+    "current": "neither rollout nor old is there: taken as sampled on-policy",
+}
+
+
+def presumed_sampler(roles: Iterable[str]) -> Sampler:
+    """Who is taken to have sampled, where nobody says it.
 
     Example:
-        >>> default_sampler(["reference", "old"])
+        >>> presumed_sampler(["reference", "old"]).role
         'old'
     """
     there = list(roles)
-    for role in ("rollout", "old", "student", "current"):
+    for role, reason in _SAMPLERS.items():
         if role in there:
-            return role
-    return there[0]
+            return Sampler(role, reason)
+    role = next((role for role in there if role not in ("reference", "teacher")), there[0])
+    return Sampler(role, "no role is known to sample: the first that is no reference or teacher")
 
 
 def default_questions(roles: Iterable[str], sampler: str | None = None) -> tuple[Question, ...]:
@@ -190,7 +208,7 @@ def default_questions(roles: Iterable[str], sampler: str | None = None) -> tuple
     there = list(roles)
     if len(there) < 2:
         raise ValueError(f"a KL needs the log-probs of two roles; there is only {there}")
-    source = sampler or default_sampler(there)
+    source = sampler or presumed_sampler(there).role
     if source not in there:
         raise ValueError(f"there are no log-probs of {source}, only of {', '.join(there)}")
     asked = [Question(source, role) for role in there if role != source]

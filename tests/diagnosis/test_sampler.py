@@ -18,8 +18,14 @@ from kullback.estimation.summary import summarize
 from kullback.question import Question
 from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
 
-WORLD = CLEAN_WORLDS["smooth"](64)
-assert isinstance(WORLD, Mixture)
+
+def mixture(name: str) -> Mixture:
+    world = CLEAN_WORLDS[name](64)
+    assert isinstance(world, Mixture)
+    return world
+
+
+WORLD = mixture("smooth")
 
 
 def rng(seed: int = 0) -> np.random.Generator:

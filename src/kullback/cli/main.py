@@ -23,16 +23,19 @@ app = typer.Typer(
 app.command()(report)
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"kullback {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def kullback(
     version: Annotated[
-        bool, typer.Option("--version", is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """A KL divergence you can trust: how big, how sure, of what, and what is wrong with it."""
-    if version:
-        typer.echo(f"kullback {__version__}")
-        raise typer.Exit
 
 
 def main() -> None:

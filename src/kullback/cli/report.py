@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -27,43 +27,46 @@ class FailOn(StrEnum):
     error = "error"
 
 
+Files = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="FILES", help="Rollout dumps: Parquet or JSONL files, folders or globs."
+    ),
+]
+Demo = Annotated[bool, typer.Option("--demo", help="Use the bundled rollouts of SmolLM2-135M.")]
+Questions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--question",
+        metavar="TEXT",
+        help="Ask this too: 'KL(P||Q) ~ SAMPLER per sequence'; may be repeated.",
+    ),
+]
+Maps = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map", metavar="ROLE=COLUMN", help="Read this column as this role; may be repeated."
+    ),
+]
+Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the page to this file.")]
+Json = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Write the JSON to this file; '-' prints it.")
+]
+Fail = Annotated[FailOn | None, typer.Option(help="Exit with 1 if a finding is this severe.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first damaged row.")]
+Jobs = Annotated[int, typer.Option(min=1, metavar="N", help="Threads; the numbers do not change.")]
+
+
 def report(
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FILES", help="Rollout dumps: Parquet or JSONL files, folders or globs."
-        ),
-    ] = None,
-    demo: Annotated[
-        bool, typer.Option("--demo", help="Use the bundled rollouts of SmolLM2-135M.")
-    ] = False,
-    question: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TEXT", help="Ask this too: 'KL(P||Q) ~ SAMPLER per sequence'; may be repeated."
-        ),
-    ] = None,
-    map_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--map", metavar="ROLE=COLUMN", help="Read this column as this role; may be repeated."
-        ),
-    ] = None,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the page to this file.")
-    ] = None,
-    json: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the JSON to this file; '-' prints it.")
-    ] = None,
-    fail_on: Annotated[
-        FailOn | None, typer.Option(help="Exit with 1 if a finding is this severe.")
-    ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Stop at the first damaged row.")
-    ] = False,
-    jobs: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Threads; the numbers do not change.")
-    ] = 1,
+    files: Files = None,
+    demo: Demo = False,
+    questions: Questions = None,
+    maps: Maps = None,
+    html: Html = None,
+    json: Json = None,
+    fail_on: Fail = None,
+    strict: Strict = False,
+    jobs: Jobs = 1,
 ) -> None:
     """Report every KL of a dump, with its interval and what is wrong with it.
 
@@ -78,10 +81,18 @@ def report(
 
     Exit status: 0 whatever was found, 1 if --fail-on says so, 2 if the input cannot be read.
     """
+    from kullback.dumps import read
+    from kullback.question import Question
+
     if bool(files) == demo:
         _fail("name the files to read, or give --demo for the bundled rollouts")
     try:
-        found = _report(files or [], demo, question or [], map_ or [], strict=strict, jobs=jobs)
+        named = dict(_pair(one) for one in maps or [])
+        asked = [Question.parse(text) for text in questions or []]
+        if demo:
+            found = demo_report(asked, jobs=jobs)
+        else:
+            found = _report(read(files or [], map=named, strict=strict), asked, jobs=jobs)
         _deliver(found, html, json)
     except (ValueError, OSError) as error:
         _fail(str(error))
@@ -91,22 +102,23 @@ def report(
         raise typer.Exit(1)
 
 
-def _report(
-    files: list[str], demo: bool, questions: list[str], maps: list[str], *, strict: bool, jobs: int
-) -> dict[str, Any]:
+def demo_report(questions: Iterable[Question] = (), *, jobs: int = 1) -> dict[str, Any]:
+    """The report of the bundled rollouts."""
     from kullback.dumps import demo_path, read
+    from kullback.question import Question
+
+    more = [*questions, *map(Question.parse, DEMO_QUESTIONS)]
+    return _report(read(demo_path()), more, jobs=jobs)
+
+
+def _report(dump: Dump, questions: Iterable[Question], *, jobs: int) -> dict[str, Any]:
     from kullback.estimation.summary import summarize
-    from kullback.question import Question, default_questions
+    from kullback.question import default_questions
     from kullback.reporting.document import document, source_of
 
-    named = dict(_pair(one) for one in maps)
-    dump = read(demo_path() if demo else files, map=named, strict=strict)
-    asked: list[Question] = list(default_questions(dump.roles, dump.sampler))
-    asked += [Question.parse(text) for text in (*questions, *(DEMO_QUESTIONS if demo else ()))]
+    asked = dict.fromkeys((*default_questions(dump.roles, dump.sampler.role), *questions))
     with _progress(dump) as on_batch:
-        summary = summarize(
-            dump, questions=list(dict.fromkeys(asked)), jobs=jobs, on_batch=on_batch
-        )
+        summary = summarize(dump, questions=list(asked), jobs=jobs, on_batch=on_batch)
     return document(summary, source_of(dump))
 
 

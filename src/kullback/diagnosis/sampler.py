@@ -112,7 +112,11 @@ def _slack(summary: Summary, pair: tuple[str, str], tokens: int) -> float:
 
 
 def _mean_test(summary: Summary, role: str, kind: str) -> Test | None:
-    """A clustered t test that a martingale's mean is 0."""
+    """A t test that a martingale's mean is 0.
+
+    Its error is the larger of two: the clustered one, which few clusters make too small in one
+    report of many, and the martingale's own, the root of the sum of its squares.
+    """
     from scipy.special import log_ndtr, stdtr
 
     state = summary.samplers.get(role)
@@ -128,9 +132,11 @@ def _mean_test(summary: Summary, role: str, kind: str) -> Test | None:
         return None
     filled = sizes > 0
     found = ratio_interval(sums[filled], sizes[filled], effective=effective, confidence=0.95)
-    if not found.standard_error > 0:
+    own = float(np.sqrt(state.by_group(f"{above}_squared").sum())) / count
+    error = max(found.standard_error, own)
+    if not error > 0:
         return None
-    z = found.mean / found.standard_error
+    z = found.mean / error
     p = 2 * float(stdtr(effective - 1, -abs(z)))
     log_p = log(p) if p > 0 else float(log_ndtr(-abs(z)))
     return Test(kind, role, "", log_p, 0.0, found.mean, z, count)

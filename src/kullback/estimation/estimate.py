@@ -33,7 +33,7 @@ class Method:
     assumptions: tuple[str, ...]
 
 
-_FIXED = "q was fixed before the tokens were sampled, and no token was selected by its outcome"
+_FIXED = "p and q were fixed before the tokens were sampled, and none was selected by its outcome"
 _SUPPORT = "q gives no mass to what p cannot sample"
 METHODS = {
     "auto": Method("k1", True, True, (_FIXED, "auto is k1 for now")),

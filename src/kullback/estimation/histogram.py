@@ -46,12 +46,13 @@ class Histogram:
     def of(cls, log_r: NDArray[np.float64]) -> Histogram:
         """The table of these values; all finite."""
         bits = log_r.astype(np.float32).view(np.uint32) >> np.uint32(16)
+        negative = log_r < 0
         return cls(
             np.bincount(bits, minlength=BINS),
             float(log_r.min(initial=np.inf)),
             float(log_r.max(initial=-np.inf)),
-            float(log_r.max(initial=-np.inf, where=log_r < 0)),
-            float(log_r.min(initial=np.inf, where=log_r >= 0)),
+            float(np.where(negative, log_r, -np.inf).max(initial=-np.inf)),
+            float(np.where(negative, np.inf, log_r).min(initial=np.inf)),
         )
 
     def __add__(self, other: Histogram) -> Histogram:

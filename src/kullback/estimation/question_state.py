@@ -165,14 +165,22 @@ def _histogram(columns: Columns, question: Question, usable: Usable) -> Histogra
 
 def _lagged(columns: Columns, question: Question, used: NDArray[np.bool_]) -> NDArray[np.float64]:
     """The differences log p(x_t) − log q(x_{t+lag}) within sequences: small at the true lag."""
-    p, q = columns.log_probs[question.p], columns.log_probs[question.q]
+    count = len(columns)
+    fit = used & np.isfinite(columns.log_probs[question.p])
+    p, q = (
+        np.where(fit, columns.log_probs[role], 0.0).astype(np.float64)
+        for role in (question.p, question.q)
+    )
+    begins = np.zeros(count + 1, dtype=bool)  # a pair must not reach over one of these
+    begins[columns.ends] = True
     sums = np.zeros((len(LAGS), 3))
-    sequence = columns.sequence_of_token
     for row, lag in enumerate(LAGS):
-        first = np.arange(max(0, -lag), len(columns) - max(0, lag))
-        second = first + lag
-        both = used[first] & used[second] & (sequence[first] == sequence[second])
-        differences = p[first[both]].astype(np.float64) - q[second[both]]
-        differences = differences[np.isfinite(differences)]
-        sums[row] = len(differences), differences.sum(), (differences**2).sum()
+        here = slice(max(0, -lag), count - max(0, lag))
+        there = slice(max(0, lag), count - max(0, -lag))
+        both = fit[here] & fit[there]
+        if lag:
+            both &= ~begins[1:count]
+        differences = np.where(both, p[here] - q[there], 0.0)
+        # Not np.dot: a BLAS may split a sum among its threads, and the last bits with it.
+        sums[row] = both.sum(), differences.sum(), (differences * differences).sum()
     return sums

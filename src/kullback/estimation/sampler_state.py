@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from kullback.columns import SENTINEL, Columns
 from kullback.estimation.groups import Groups
+from kullback.levels import segment_sums
 
 ENTROPY_FLOOR = 0.3  # nats; below, one unlikely token outweighs all others and honest samplers fail
 
-TERMS = ("prefixes", "surprise", "heads", "hits")
+TERMS = ("prefixes", "surprise", "surprise_squared", "heads", "hits", "hits_squared")
 ROW = {name: i for i, name in enumerate(TERMS)}
 
 
@@ -22,7 +23,8 @@ class SamplerState:
 
     ``surprise`` sums −log p(x) − H over the prefixes with H ≥ 0.3, and ``hits`` sums "the token is
     in the logged head" less the mass of that head. Both H and the head are known before the token
-    is drawn, so both sums have mean 0 under the role, whatever the other policies are.
+    is drawn, so both sums have mean 0 under the role, whatever the other policies are, and their
+    terms are uncorrelated: the sum of their squares is a variance of the sum.
 
     Args:
         groups: The sums by cluster, the rows named by ``TERMS``.
@@ -43,9 +45,9 @@ class SamplerState:
             rows[ROW["surprise"]] = np.where(told, -values - np.where(told, entropy, 0.0), 0.0)
         if role in columns.top_k and columns.tokens is not None:
             _add_hits(rows, columns, role, inside)
-        sequences = np.zeros((len(TERMS), len(columns.lengths)))
-        np.add.at(sequences.T, columns.sequence_of_token, rows.T)
-        return cls(Groups.of(columns.clusters, sequences))
+        for name in ("surprise", "hits"):
+            rows[ROW[f"{name}_squared"]] = rows[ROW[name]] ** 2
+        return cls(Groups.of(columns.clusters, segment_sums(rows, columns.lengths)))
 
     def __add__(self, other: SamplerState) -> SamplerState:
         return SamplerState(self.groups + other.groups)
@@ -60,9 +62,9 @@ def _add_hits(
 ) -> None:
     head = columns.top_k[role]
     there = head.ids >= 0
-    told = inside & there.any(axis=1)
     assert columns.tokens is not None
     hit = ((head.ids == columns.tokens[:, None]) & there).any(axis=1)
     mass = np.exp(head.log_probs, where=there, out=np.zeros(head.ids.shape)).sum(axis=1)
+    told = inside & there.any(axis=1) & np.isfinite(mass)
     rows[ROW["heads"]] = told
     rows[ROW["hits"]] = np.where(told, hit - mass, 0.0)

@@ -68,8 +68,10 @@ def plain(value: Any) -> Any:
     """Down to what JSON has; a number that does not exist becomes None."""
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
-    if isinstance(value, str | bool) or value is None:
+    if isinstance(value, str) or value is None:
         return value
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
     if isinstance(value, int | np.integer):
         return int(value)
     if isinstance(value, float | np.floating):
@@ -264,10 +266,12 @@ def _check(one: Check) -> dict[str, Any]:
 def source_of(dump: Dump) -> dict[str, Any]:
     """Where a summary came from, once it has been read."""
     return {
-        "files": [str(path) for path in dump.files],
+        "files": list(dump.names),
         "format": dump.format,
         "rows": dump.rows,
-        "sampler": dump.sampler,
-        "damaged_rows": [asdict(row) for row in dump.damaged],
+        "sampler": dump.sampler.role,
+        "sampler_reason": dump.sampler.reason,
+        "damaged_rows": dump.damaged_rows,
+        "damaged": [asdict(row) for row in dump.damaged[:20]],
         "columns": [asdict(guess) for guess in dump.columns],
     }

@@ -67,5 +67,5 @@ def what_was_read(report: dict[str, Any]) -> str:
     said = f"{named}: {counts['sequences']} sequences, {counts['tokens']} tokens"
     if source.get("sampler"):
         said += f", sampled by {source['sampler']}"
-    damaged = len(source.get("damaged_rows", []))
+    damaged = source.get("damaged_rows", 0)
     return f"{said}; {damaged} damaged rows left out" if damaged else said

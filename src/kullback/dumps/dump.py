@@ -1,0 +1,191 @@
+"""A dump of rollouts: its files, what their columns are taken for, its sequences in chunks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from kullback.columns import Columns
+from kullback.dumps import jsonl, parquet
+from kullback.dumps.assemble import Assembler
+from kullback.dumps.errors import Damaged, DumpError
+from kullback.dumps.layout import spoken
+from kullback.dumps.recognize import Recognition, recognize
+from kullback.question import presumed_sampler
+
+NAMED_AT_MOST = 1000
+_READERS = {"Parquet": parquet, "JSON lines": jsonl}
+
+
+def read(
+    files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    map: Mapping[str, str] | None = None,
+    strict: bool = False,
+) -> Dump:
+    """Open rollout dumps; the sequences are read when the result is iterated.
+
+    Args:
+        files: Paths or patterns (``rollouts/*.parquet``); a folder stands for the .parquet and
+            .jsonl files in it. A file named twice is read once.
+        map: What a column is, where its name does not say: role or part to column, as in
+            ``{"current": "my_log_probs", "mask": "loss_mask"}``.
+        strict: Raise at the first damaged row in place of leaving it out.
+
+    Returns:
+        The dump: iterate it, as often as you like, for ``Columns`` of whole sequences.
+
+    Raises:
+        DumpError: There is no such file, it is neither Parquet nor JSON lines, its columns cannot
+            be told, or the files do not have the same ones.
+
+    Example:
+        >>> from kullback.dumps import demo_path
+        >>> dump = read(demo_path())
+        >>> dump.rows, dump.sampler.role, sum(len(chunk) for chunk in dump)
+        (128, 'rollout', 7632)
+    """
+    names = [files] if isinstance(files, str | os.PathLike) else list(files)
+    found = list(dict.fromkeys(path for name in names for path in _matching(os.fspath(name))))
+    if not found:
+        raise DumpError("no file is named: give a path, a pattern or a folder")
+    return Dump(found, dict(map or {}), strict)
+
+
+def _matching(name: str) -> list[str]:
+    path = Path(name)
+    if path.is_dir():
+        inside = sorted(str(one) for one in path.iterdir() if one.suffix in (".parquet", ".jsonl"))
+        if not inside:
+            raise DumpError(f"{name} holds no .parquet or .jsonl file: name the files or a pattern")
+        return inside
+    if path.exists():
+        return [str(path)]
+    pattern = path.relative_to(path.anchor)
+    try:
+        matches = Path(path.anchor).glob(str(pattern)) if set(name) & set("*?[") else ()
+        files = sorted(str(one) for one in matches if one.is_file())
+    except ValueError as error:
+        raise DumpError(f"{name} is no pattern: {str(error).lower()}") from error
+    if not files:
+        raise DumpError(f"{name}: there is no such file; check the path or the pattern")
+    return files
+
+
+class Dump:
+    """Rollouts in files, as ``Columns`` of whole sequences.
+
+    Iterating reads the files in order. A chunk holds whole sequences of one file, at most 2^17
+    tokens of them or one longer sequence; where it ends depends on the file alone, never on its
+    row groups, its format or the reader.
+
+    Attributes:
+        files: The files, in reading order.
+        names: What they are called in a report: their paths below their common folder.
+        format: Whose columns, in which format: ``TRL Parquet``, ``kullback JSON lines``.
+        columns: What each column is taken for, and why.
+        unused: The other columns, each with the reason.
+        roles: The roles that have log-probs.
+        sampler: The role taken as the sampler, and why.
+        rows: The number of rows; for JSON lines None until all were read.
+        damaged_rows: How many rows were left out in the last reading.
+        damaged: The first 1000 of them, each with its file, place and reason.
+    """
+
+    def __init__(self, files: list[str], map: Mapping[str, str], strict: bool) -> None:
+        self.files = tuple(files)
+        common = os.path.commonpath([Path(path).absolute().parent for path in files])
+        self.names = tuple(os.path.relpath(path, common) for path in files)
+        self.strict = strict
+        self._formats = {path: _format(path) for path in files}
+        self._found: dict[str, Recognition] = {}
+        self.rows: int | None = 0
+        for path in files:
+            held, rows = _READERS[self._formats[path]].columns(path)
+            self._found[path] = recognize(path, held, map)
+            self.rows = None if rows is None or self.rows is None else self.rows + rows
+        first, *others = self._found.values()
+        for other in others:
+            _require_same(first, other)
+        self.format = f"{first.layout} {' and '.join(dict.fromkeys(self._formats.values()))}"
+        self.columns = tuple(first.guesses)
+        self.unused: dict[str, str] = {}
+        for one in self._found.values():
+            self.unused |= one.unused
+        self.roles = tuple(first.roles)
+        self.sampler = presumed_sampler(self.roles)
+        self.damaged: list[Damaged] = []
+        self.damaged_rows = 0
+
+    def __repr__(self) -> str:
+        rows = "rows not counted yet" if self.rows is None else f"{self.rows} rows"
+        files = f"{len(self.files)} files of {self.format}"
+        return f"<Dump: {files}, {rows}, sampler {self.sampler.role}>"
+
+    def __iter__(self) -> Iterator[Columns]:
+        """The sequences, in chunks.
+
+        Raises:
+            DumpError: A file breaks off, no row at all can be used, or, if strict, a row is
+                damaged.
+        """
+        self.damaged, self.damaged_rows = [], 0
+        rows = 0
+        for path in self.files:
+            for chunk in self.chunks(path):
+                rows += len(chunk.lengths)
+                yield chunk
+        self.rows = rows + self.damaged_rows
+        if not rows:
+            why = f"the first: {self.damaged[0]}" if self.damaged else "there is none"
+            raise DumpError(f"no row of the dump can be used, of {self.rows}; {why}")
+
+    def chunks(self, path: str) -> Iterator[Columns]:
+        """The sequences of one of the files; another process may read another one.
+
+        Damaged rows are added to those already named.
+        """
+        form = self._formats[path]
+        name = self.names[self.files.index(path)]
+        assembler = Assembler(path, name, "line" if form == "JSON lines" else "row")
+        for batch in _READERS[form].batches(path, self._found[path].uses):
+            columns = assembler.columns(batch)
+            self._note(assembler)
+            if columns is not None:
+                yield columns
+
+    def _note(self, assembler: Assembler) -> None:
+        if assembler.damaged and self.strict:
+            raise DumpError(str(assembler.damaged[0]))
+        self.damaged_rows += len(assembler.damaged)
+        self.damaged += assembler.damaged[: NAMED_AT_MOST - len(self.damaged)]
+        self.unused |= assembler.unused
+
+
+def _format(path: str) -> str:
+    """Parquet or JSON lines, by the first bytes: a suffix is no proof."""
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(4096)
+    except OSError as error:
+        raise DumpError(f"{path} cannot be read: {error.strerror}") from error
+    if head.startswith(parquet.MAGIC):
+        return "Parquet"
+    if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
+        return "JSON lines"
+    what = "is empty" if not head else "begins neither as Parquet (PAR1) nor as JSON lines ({)"
+    raise DumpError(f"{path} {what}: give a rollout dump in one of these formats")
+
+
+def _require_same(first: Recognition, other: Recognition) -> None:
+    """The files of one dump must agree on what their columns are."""
+    ours, theirs = ({(use.part, use.column) for use in one.uses} for one in (first, other))
+    if ours == theirs:
+        return
+    part, column = min(ours ^ theirs)
+    here, there = (first, other) if (part, column) in ours else (other, first)
+    raise DumpError(
+        f"{here.path} has {spoken(part)} in column {column} and {there.path} has not: read files "
+        "with the same columns together, the others apart"
+    )

@@ -1,0 +1,182 @@
+"""JSON lines, read one line at a time: one object per sequence, its lists to arrays at once."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kullback.dumps.batch import Batch, Filling, Use
+from kullback.dumps.errors import DumpError
+from kullback.dumps.layout import Held, expected
+from kullback.dumps.ragged import Ragged
+
+PEEK_LINES = 16
+
+
+def columns(path: str) -> tuple[dict[str, Held], int | None]:
+    """What each key holds, by the first lines; the number of rows is not known before the end."""
+    seen: dict[str, list[Held]] = {}
+    lines, objects = 0, 0
+    for _, line in islice(_lines(path), PEEK_LINES):
+        lines += 1
+        row = _parsed(line)
+        if isinstance(row, str):
+            continue
+        objects += 1
+        for key, value in row.items():
+            seen.setdefault(key, []).append(_held(value))
+    if lines and not objects:
+        raise DumpError(
+            f"{path} is not JSON lines: none of its first {lines} lines is one whole JSON object; "
+            "write one object per line"
+        )
+    return {key: _usual(kinds) for key, kinds in seen.items()}, None
+
+
+def _usual(kinds: Sequence[Held]) -> Held:
+    """What most lines hold: a few damaged lines must not decide what a column is."""
+    telling = [kind for kind in kinds if kind.leaf != "nothing"] or kinds
+    [((depth, leaf), _)] = Counter((kind.depth, kind.leaf) for kind in telling).most_common(1)
+    return Held(depth, leaf, all(kind.ones for kind in telling))
+
+
+def _held(value: Any) -> Held:
+    depth, ones = 0, isinstance(value, list) and len(value) == 1
+    while isinstance(value, list):
+        value, depth = next((one for one in value if one is not None), None), depth + 1
+    leaves = {type(None): "nothing", bool: "flag", int: "number", float: "number", str: "text"}
+    leaf = leaves.get(type(value), "other")
+    return Held(0 if leaf == "other" else depth, leaf, ones)
+
+
+def _lines(path: str) -> Iterator[tuple[int, bytes]]:
+    try:
+        with Path(path).open("rb") as file:
+            for number, line in enumerate(file):
+                if line.strip():
+                    yield number, line
+    except OSError as error:
+        raise DumpError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _parsed(line: bytes) -> dict[str, Any] | str:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return f"is not JSON ({str(error).partition(': ')[0]})"
+    return row if isinstance(row, dict) else "is not a JSON object, one per sequence"
+
+
+def batches(path: str, uses: Sequence[Use]) -> Iterator[Batch]:
+    """The rows of a file, a chunk at a time."""
+    measure = next(i for i, use in enumerate(uses) if use.family == "log_probs")
+    filling = Filling()
+    rows: list[int] = []
+    values: list[list[Any]] = []
+    faults: dict[int, str] = {}
+    known: set[str] = set()
+    late: set[str] = set()
+    for nth, (number, line) in enumerate(_lines(path)):
+        row = _parsed(line)
+        decoded = row if isinstance(row, str) else _decoded(row, uses)
+        size = 0 if isinstance(decoded, str) or decoded[measure] is None else len(decoded[measure])
+        if filling.closes_before(size):
+            yield _batch(uses, rows, values, faults, late)
+            rows, values, faults = [], [], {}
+        if nth < PEEK_LINES:
+            known |= set() if isinstance(row, str) else row.keys()
+        elif not isinstance(row, str):
+            late |= row.keys() - known
+        if isinstance(decoded, str):
+            faults[number] = decoded
+        else:
+            rows.append(number)
+            values.append(decoded)
+    if rows or faults:
+        yield _batch(uses, rows, values, faults, late)
+
+
+def _decoded(row: dict[str, Any], uses: Sequence[Use]) -> list[Any] | str:
+    """What the row holds for each use; or a sentence on what it should have held."""
+    decoded = []
+    for use in uses:
+        value = row.get(use.column)
+        if isinstance(value, list) and len(value) == 1 and _held(value).depth == use.depth + 1:
+            value = value[0]
+        try:
+            decoded.append(_DECODERS[use.depth](value))
+        except (TypeError, ValueError, OverflowError):
+            return f"{use.column} holds {_short(value)}, not {expected(use.part)}"
+    return decoded
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _numbers(value: Any) -> NDArray[np.float64] | None:
+    """A list of numbers; null becomes NaN."""
+    if value is None:
+        return None
+    if not isinstance(value, list):
+        raise TypeError
+    array = np.array(value, dtype=np.float64)
+    if array.ndim != 1:
+        raise ValueError
+    return array
+
+
+def _nested(value: Any) -> Ragged | None:
+    """A list of lists of numbers."""
+    if value is None:
+        return None
+    if not all(isinstance(one, list) for one in value if one is not None):
+        raise TypeError
+    flat = _numbers(list(chain.from_iterable(one or () for one in value)))
+    lengths = np.array([len(one or ()) for one in value], dtype=np.int64)
+    return Ragged(flat, lengths, np.array([one is not None for one in value], dtype=np.bool_))
+
+
+def _plain(value: Any) -> Any:
+    """Half of a surrogate pair, left where a text was cut, has no UTF-8 and becomes U+FFFD."""
+    if isinstance(value, str) and not value.isascii():
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return value
+
+
+_DECODERS = (_plain, _numbers, _nested)
+
+
+def _batch(
+    uses: Sequence[Use],
+    rows: list[int],
+    values: list[list[Any]],
+    faults: dict[int, str],
+    late: set[str],
+) -> Batch:
+    packed = []
+    for index, use in enumerate(uses):
+        column = [one[index] for one in values]
+        packed.append((list, Ragged.of, _of_nested)[use.depth](column))
+    unused = dict.fromkeys(late, f"first seen after the {PEEK_LINES} lines that say what there is")
+    return Batch(uses, packed, np.array(rows, dtype=np.int64), faults, unused)
+
+
+def _of_nested(rows: Sequence[Ragged | None]) -> Ragged:
+    some = [row for row in rows if row is not None]
+    inner = Ragged(
+        np.concatenate([row.values for row in some]) if some else np.zeros(0),
+        np.concatenate([row.lengths for row in some]) if some else np.zeros(0, np.int64),
+        np.concatenate([row.known for row in some]) if some else np.zeros(0, np.bool_),
+    )
+    lengths = np.array([0 if row is None else len(row) for row in rows], dtype=np.int64)
+    known = np.array([row is not None for row in rows], dtype=np.bool_)
+    return Ragged(inner, lengths, known)

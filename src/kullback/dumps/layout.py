@@ -1,0 +1,149 @@
+"""The canonical dump: what its columns are called and what each of them holds.
+
+A part is one thing a dump can say of its sequences; its key is the canonical column name
+(``log_probs.rollout``, ``mask``, ``KL(old||current)``), whatever the column of a file is called.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kullback.question import Question
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a column holds: how deep its lists nest (0: one value per row) and what is in them.
+
+    ``leaf`` is ``number``, ``flag`` (bool), ``text``, ``bytes``, ``nothing`` (only nulls seen) or
+    ``other`` (objects, of depth 0 whatever they are in); ``ones`` says that every list of the
+    outermost level has one entry.
+    """
+
+    depth: int
+    leaf: str
+    ones: bool = False
+
+    def __str__(self) -> str:
+        if self.leaf == "nothing":
+            return "nothing"
+        noun = _NOUNS[self.leaf][min(self.depth, 1)]
+        return ("a list of " + "lists of " * (self.depth - 1) if self.depth else "") + noun
+
+
+_NOUNS = {
+    "number": ("a number", "numbers"),
+    "flag": ("a flag", "flags"),
+    "text": ("a text", "texts"),
+    "bytes": ("bytes", "bytes"),
+    "other": ("an object", "objects"),
+}
+
+PER_TOKEN = ("log_probs", "entropy", "exact", "mask", "tokens", "token_bytes", "top_ids")
+PER_TOKEN += ("top_log_probs", "versions")
+SAMPLING = ("temperature", "top_p", "top_k", "min_p", "log_probs")
+
+# What a part holds, by family. NeMo-RL's whole-sequence mask and a prompt in full have no column
+# in the canonical dump; they are read from other projects' files only.
+_SHAPES: dict[str, tuple[tuple[int, tuple[str, ...]], ...]] = {
+    "log_probs": ((1, ("number",)),),
+    "entropy": ((1, ("number",)),),
+    "exact": ((1, ("number",)),),
+    "mask": ((1, ("flag", "number")),),
+    "sequence_mask": ((0, ("flag", "number")),),
+    "tokens": ((1, ("number",)),),
+    "token_bytes": ((1, ("bytes",)), (2, ("number",))),
+    "top_ids": ((2, ("number",)),),
+    "top_log_probs": ((2, ("number",)),),
+    "top_k": ((0, ("number",)),),
+    "versions": ((1, ("number",)), (0, ("number",))),
+    "text": ((0, ("text",)),),
+    "step": ((0, ("number",)),),
+    "prompt_id": ((0, ("number", "text")),),
+    "prompt": ((0, ("text", "other")), (1, ("number",))),
+    "sampling.log_probs": ((0, ("text",)),),
+} | {f"sampling.{name}": ((0, ("number",)),) for name in SAMPLING if name != "log_probs"}
+
+_BY_ROLE = ("log_probs", "entropy", "top_ids", "top_log_probs", "top_k")
+
+
+def canonical(column: str) -> str | None:
+    """The part that a canonical column name stands for; None for any other name.
+
+    Example:
+        >>> canonical("log_probs.rollout"), canonical("KL(old‖current)"), canonical("reward")
+        ('log_probs.rollout', 'KL(old||current)', None)
+    """
+    head, _, role = column.partition(".")
+    if head in _BY_ROLE:
+        return column if is_role(role) else None
+    if column.startswith("KL("):
+        return _exact(column)
+    return column if column in _SHAPES and column not in ("prompt", "sequence_mask") else None
+
+
+def is_role(name: str) -> bool:
+    """Whether a policy may be called so: a letter, then letters, digits, '_', '.', '-'."""
+    try:
+        Question(name, name + ".other")
+    except ValueError:
+        return False
+    return True
+
+
+def _exact(column: str) -> str | None:
+    try:
+        question = Question.parse(column)
+    except ValueError:
+        return None
+    plain = Question(question.p, question.q)
+    # An exact KL holds at its prefix, whoever sampled: a sampler or a level in the name means
+    # something else was computed.
+    return str(plain) if question == plain else None
+
+
+def family(part: str) -> str:
+    """The family of a part: ``log_probs`` for ``log_probs.rollout``, ``exact`` for a KL."""
+    if part.startswith("KL("):
+        return "exact"
+    head = part.partition(".")[0]
+    return head if head in _BY_ROLE else part
+
+
+def role_of(part: str) -> str:
+    """The role that a part belongs to: ``rollout`` for ``top_ids.rollout``."""
+    return part.partition(".")[2]
+
+
+def depth_in(part: str, held: Held) -> int | None:
+    """How deep the lists of this part nest in a column that holds this; None if it cannot be it.
+
+    A column one level deeper still fits if every outer list has one entry: NeMo-RL writes a
+    batch of one per line.
+    """
+    shapes = _SHAPES[family(part)]
+    for wrapped in (0, 1):
+        for depth, leaves in shapes:
+            nothing = held.leaf == "nothing" and held.depth <= depth
+            fits = held.depth == depth + wrapped and held.leaf in leaves
+            if nothing or (fits and (held.ones or not wrapped)):
+                return depth
+    return None
+
+
+def expected(part: str) -> str:
+    """What a column of this part should hold, for a sentence."""
+    depth, leaves = _SHAPES[family(part)][0]
+    return str(Held(depth, leaves[-1]))
+
+
+def spoken(part: str) -> str:
+    """The part as a person names it: ``rollout``, ``mask``, ``entropy of rollout``."""
+    kind = family(part)
+    if kind == "log_probs":
+        return role_of(part)
+    if kind in ("top_ids", "top_log_probs", "top_k"):
+        return f"top_k of {role_of(part)}"
+    if kind == "entropy":
+        return f"entropy of {role_of(part)}"
+    return "mask" if kind == "sequence_mask" else part

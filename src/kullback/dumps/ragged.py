@@ -1,0 +1,128 @@
+"""Lists of different lengths, packed end to end: one list per row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class TokenBytes(Sequence[bytes | None]):
+    """The bytes of each token in one buffer; None for a special id.
+
+    A dump of 20 million tokens stays three arrays: a bytes object exists only while it is looked
+    at, and the bytes of a whole span are one slice of the buffer (``joined``).
+
+    Args:
+        data: The bytes of all tokens, end to end, uint8.
+        starts: Where each token's bytes start, and the last one's end, [tokens + 1]; a special id
+            has none.
+        known: False for a special id, [tokens].
+    """
+
+    __slots__ = ("data", "known", "starts")
+
+    def __init__(
+        self, data: NDArray[np.uint8], starts: NDArray[np.integer], known: NDArray[np.bool_]
+    ) -> None:
+        self.data = data
+        self.starts = starts
+        self.known = known
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    @overload
+    def __getitem__(self, index: int) -> bytes | None: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[bytes | None]: ...
+    def __getitem__(self, index: int | slice) -> bytes | list[bytes | None] | None:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        token = range(len(self))[index]
+        return self.joined(token, token + 1) if self.known[token] else None
+
+    def __iter__(self) -> Iterator[bytes | None]:
+        return (self[i] for i in range(len(self)))
+
+    def joined(self, first: int, last: int) -> bytes:
+        """The bytes of the tokens from ``first`` up to ``last``; special ids have none."""
+        return self.data[self.starts[first] : self.starts[last]].tobytes()
+
+    def keep(self, chosen: NDArray[np.bool_]) -> TokenBytes:
+        """The tokens that are marked."""
+        lengths = np.diff(self.starts)
+        data = self.data[np.repeat(chosen, lengths)]
+        return TokenBytes(data, starts(lengths[chosen]), self.known[chosen])
+
+    def spread(self, places: NDArray[np.int64], size: int) -> TokenBytes:
+        """The same tokens at these places among ``size``; the others become special ids."""
+        lengths, known = np.zeros(size, np.int64), np.zeros(size, np.bool_)
+        lengths[places], known[places] = np.diff(self.starts), self.known
+        return TokenBytes(self.data, starts(lengths), known)
+
+
+def starts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each list starts, and the last one ends, [lists + 1]."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """One list per row, packed end to end.
+
+    Args:
+        values: The entries of all lists: an array, ``TokenBytes``, or lists again.
+        lengths: The length of each list, [rows].
+        known: False where a row has null in place of a list (its length is 0), [rows].
+    """
+
+    values: Any
+    lengths: NDArray[np.int64]
+    known: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, rows: Sequence[NDArray[Any] | None]) -> Ragged:
+        """Arrays, one per row."""
+        some = [row for row in rows if row is not None]
+        return cls(
+            np.concatenate(some) if some else np.zeros(0),
+            np.array([0 if row is None else len(row) for row in rows], dtype=np.int64),
+            np.array([row is not None for row in rows], dtype=np.bool_),
+        )
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def row_of(self) -> NDArray[np.int64]:
+        """The row of each entry."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    def keep(self, chosen: NDArray[np.bool_]) -> Ragged:
+        """The rows that are marked."""
+        entries = np.repeat(chosen, self.lengths)
+        values = self.values
+        values = values[entries] if isinstance(values, np.ndarray) else values.keep(entries)
+        return Ragged(values, self.lengths[chosen], self.known[chosen])
+
+    def filled(self, lengths: NDArray[np.int64], missing: float | bool) -> Any:
+        """The entries, with ``missing`` (or an empty list) in the rows that have null."""
+        if self.known.all():
+            return self.values
+        places = np.flatnonzero(np.repeat(self.known, lengths))
+        size = int(lengths.sum())
+        if not isinstance(self.values, np.ndarray):
+            return self.values.spread(places, size)
+        values = np.full(size, missing, dtype=self.values.dtype)
+        values[places] = self.values
+        return values
+
+    def spread(self, places: NDArray[np.int64], size: int) -> Ragged:
+        """The same lists at these places among ``size``; the others are null."""
+        lengths, known = np.zeros(size, np.int64), np.zeros(size, np.bool_)
+        lengths[places], known[places] = self.lengths, self.known
+        return Ragged(self.values, lengths, known)

@@ -1,0 +1,243 @@
+"""Whose dump is this? From column names, and what the columns hold, to the parts they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kullback.dumps.aliases import ALIASES, COMMON, GENERIC, NOT_ALIGNED, meaning
+from kullback.dumps.batch import Use
+from kullback.dumps.errors import DumpError
+from kullback.dumps.layout import (
+    Held,
+    canonical,
+    depth_in,
+    expected,
+    family,
+    is_role,
+    role_of,
+    spoken,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """A column, and what it is taken for.
+
+    Args:
+        role: The role whose log-probs it holds, or another part: ``mask``, ``tokens``,
+            ``top_k of rollout``, ``entropy of rollout``, ``KL(old||current)``.
+        column: Its name in the files.
+        how: ``canonical`` (named as this project's dumps are), ``alias`` (another project's
+            name), ``content`` (the name could be two things; what it holds decided), ``map``
+            (the caller said so).
+        reason: Why, in words.
+    """
+
+    role: str
+    column: str
+    how: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Recognition:
+    """What the columns of one file are.
+
+    Args:
+        path: The file.
+        held: What each of its columns holds.
+        uses: The columns that are used.
+        guesses: The same for a person, in the same order.
+        unused: The other columns, with the reason.
+        layout: Whose dump it is: ``kullback``, a project's name, or ``mapped``.
+    """
+
+    path: str
+    held: Mapping[str, Held]
+    uses: list[Use] = field(default_factory=list)
+    guesses: list[Guess] = field(default_factory=list)
+    unused: dict[str, str] = field(default_factory=dict)
+    layout: str = "mapped"
+
+    @property
+    def roles(self) -> list[str]:
+        """The roles with log-probs, in the order of the columns."""
+        return [role_of(use.part) for use in self.uses if use.family == "log_probs"]
+
+    def column_of(self, part: str) -> str | None:
+        """The column that is this part so far."""
+        return next((use.column for use in self.uses if use.part == part), None)
+
+    def take(self, part: str, column: str, how: str, reason: str) -> None:
+        """Use a column as a part."""
+        self.uses.append(Use(part, column, self.held[column]))
+        self.guesses.append(Guess(spoken(part), column, how, reason))
+
+
+def recognize(path: str, held: Mapping[str, Held], map: Mapping[str, str]) -> Recognition:
+    """Find out what the columns of a file are.
+
+    What the caller maps comes first, then this project's own names, then the names of the
+    project whose columns are there. A name that could be two things is not guessed.
+
+    Args:
+        path: The file, for sentences.
+        held: What each column holds.
+        map: Part or role to column, by the caller.
+
+    Raises:
+        DumpError: A mapped column does not exist or cannot be what it is mapped to; two columns
+            claim one role; fewer than two roles have log-probs.
+    """
+    found = Recognition(path, held)
+    for key, column in map.items():
+        _take_mapped(found, key, column)
+    mapped = set(map.values())
+    rest = {name: one for name, one in held.items() if name not in mapped}
+    ours = any(name.startswith("log_probs.") and canonical(name) for name in rest)
+    leaders = [] if ours else _leaders(rest)
+    if ours or leaders:
+        found.layout = "kullback" if ours else " or ".join(leaders)
+    # Own names first: an alias must not take a role that has its own column.
+    for name in sorted(rest, key=lambda name: canonical(name) is None):
+        if (part := canonical(name)) and not any(name in ALIASES[one] for one in leaders):
+            _take(found, part, name, "canonical", "named as in a kullback dump")
+        else:
+            _take_alias(found, name, leaders)
+    _pair_heads(found)
+    _require_roles(found)
+    return found
+
+
+def _take_mapped(found: Recognition, key: str, column: str) -> None:
+    part = canonical(key) or (key if key == "prompt" else None)
+    part = part or (f"log_probs.{key}" if is_role(key) else None)
+    if part is None:
+        raise DumpError(
+            f"{key!r} is neither a role nor a part of a dump: map a role, mask, tokens, text, "
+            "prompt, step, versions or another column name of docs/format.md"
+        )
+    if column not in found.held:
+        raise DumpError(
+            f"{found.path} has no column {column!r} to take as {key}: it has "
+            f"{', '.join(sorted(found.held))}"
+        )
+    if depth_in(part, found.held[column]) is None:
+        raise DumpError(
+            f"{found.path}: column {column} holds {found.held[column]}, but {spoken(part)} needs "
+            f"{expected(part)}"
+        )
+    found.take(part, column, "map", f"mapped to {key} by the caller")
+
+
+def _leaders(columns: Mapping[str, Held]) -> list[str]:
+    """The projects with the most telling columns here, log-probs before all others."""
+    score = {}
+    for project, names in ALIASES.items():
+        here = [name for name in names if name in columns and name not in GENERIC]
+        parts = [part for name in here for part in names[name]]
+        logged = sum(family(part) == "log_probs" for part in parts)
+        generic = sum(name in columns for name in names if name in GENERIC)
+        score[project] = (logged + (generic if logged else 0), len(here))
+    best = max(score.values())
+    return [project for project, one in score.items() if one == best and best[0] > 0]
+
+
+def _take_alias(found: Recognition, name: str, leaders: list[str]) -> None:
+    tables = {project: ALIASES[project][name] for project in leaders if name in ALIASES[project]}
+    if not tables and name in COMMON:
+        tables = {"": COMMON[name]}
+    elif not tables:
+        tables = {project: names[name] for project, names in ALIASES.items() if name in names}
+        if tables and name in GENERIC:
+            found.unused[name] = _undecided(tables)
+            return
+    meanings = {
+        next((p for p in parts if depth_in(p, found.held[name]) is not None), None)
+        for parts in tables.values()
+    }
+    if not tables:
+        found.unused[name] = "no name that is known here"
+    elif len(meanings) > 1:
+        found.unused[name] = _undecided(tables)
+    elif (part := meanings.pop()) is None:
+        found.unused[name] = _no_use(tables, found.held[name])
+    elif family(part) == "log_probs" and (shifted := set(tables) & set(NOT_ALIGNED)):
+        found.unused[name] = NOT_ALIGNED[shifted.pop()]
+    else:
+        several = any(len(parts) > 1 for parts in tables.values())
+        whose = " and ".join(project for project in tables if project)
+        owner = f"{whose}'s" if whose else "a usual"
+        reason = f"{owner} name for {meaning(part)}"
+        if several:
+            reason += f"; it holds {found.held[name]}"
+        _take(found, part, name, "content" if several else "alias", reason)
+
+
+def _undecided(tables: Mapping[str, tuple[str, ...]]) -> str:
+    readings = {project: parts[0] for project, parts in tables.items() if parts}
+    listed = ", ".join(f"{spoken(part)} in {project}" for project, part in readings.items())
+    return f"the name alone does not say whose it is ({listed}): map it"
+
+
+def _no_use(tables: Mapping[str, tuple[str, ...]], held: Held) -> str:
+    project, parts = next(iter(tables.items()))
+    if not parts:
+        return f"in {project} it covers other tokens than the log-probs do"
+    return f"holds {held}, but {spoken(parts[0])} needs {expected(parts[0])}"
+
+
+def _take(found: Recognition, part: str, name: str, how: str, reason: str) -> None:
+    other = found.column_of(part)
+    if depth_in(part, found.held[name]) is None:
+        found.unused[name] = f"holds {found.held[name]}, but {spoken(part)} needs {expected(part)}"
+    elif other is None or (family(part) == "mask" and how == "alias" and _is_alias(found, part)):
+        found.take(part, name, how, reason)
+    elif family(part) == "log_probs" and how != "canonical" and _is_alias(found, part):
+        raise DumpError(
+            f"{found.path}: {other} and {name} both look like {spoken(part)}: say which it is, "
+            f"--map {spoken(part)}=COLUMN"
+        )
+    else:
+        found.unused[name] = f"{spoken(part)} is taken from {other}"
+
+
+def _is_alias(found: Recognition, part: str) -> bool:
+    taken = {use.part: guess.how for use, guess in zip(found.uses, found.guesses, strict=True)}
+    return taken.get(part) in ("alias", "content")
+
+
+def _pair_heads(found: Recognition) -> None:
+    """Ids without log-probs, or the other way round, are no head."""
+    parts = {use.part for use in found.uses}
+    for use, guess in list(zip(found.uses, found.guesses, strict=True)):
+        if use.family not in ("top_ids", "top_log_probs", "top_k"):
+            continue
+        role = role_of(use.part)
+        absent = [p for p in (f"top_ids.{role}", f"top_log_probs.{role}") if p not in parts]
+        if absent:
+            found.uses.remove(use)
+            found.guesses.remove(guess)
+            found.unused[use.column] = f"{absent[0]} is not there"
+
+
+def _require_roles(found: Recognition) -> None:
+    if len(set(found.roles)) >= 2:
+        return
+    roles = ", ".join(found.roles) or "none"
+    hint = "; ".join(_open_cases(found)) or f"columns: {', '.join(sorted(found.held)) or 'none'}"
+    raise DumpError(
+        f"{found.path} has log-probs of {roles}, and a KL needs those of two policies: name them "
+        f"with --map role=column ({hint})"
+    )
+
+
+def _open_cases(found: Recognition) -> list[str]:
+    """The unused columns that are log-probs in some project, by reason."""
+    names: dict[str, list[str]] = {}
+    for name, why in found.unused.items():
+        parts = [part for table in ALIASES.values() for part in table.get(name, ())]
+        if any(family(part) == "log_probs" for part in parts):
+            names.setdefault(why, []).append(name)
+    return [f"{', '.join(those)}: {why}" for why, those in names.items()]

@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from typer.testing import CliRunner
+
+import kullback
+from kullback.cli import app
+
+run = CliRunner().invoke
+
+
+def test_version_and_help():
+    assert run(app, ["--version"]).stdout == f"kullback {kullback.__version__}\n"
+    assert "report" in run(app, ["--help"]).stdout
+
+
+def test_help_of_a_verb_has_examples_and_exit_codes():
+    text = run(app, ["report", "--help"]).stdout
+    assert "kullback report --demo\n" in text
+    assert "Exit status: 0" in text

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+from operator import add
+
+import numpy as np
+
+from kullback.columns import pack
+from kullback.estimation.column_state import ColumnState
+
+INF, NAN = float("inf"), float("nan")
+
+
+def of(values, mask=None, dtype="f8", **changes) -> ColumnState:
+    columns = pack({"old": np.array(values, dtype=dtype)}, mask=mask)
+    return ColumnState.of(replace(columns, **changes), "old")
+
+
+def test_each_kind_of_value_is_counted_inside_the_mask_only() -> None:
+    state = of(
+        [[-1.0, 0.5, NAN, -INF, -9999.0, -9999.0], [NAN, -3.0, 2.0, INF, 9.0, -9999.0]],
+        mask=[[1, 1, 1, 1, 1, 1], [0, 1, 1, 1, 0, 0]],
+    )
+    assert state.tokens == 9
+    assert (state.positive, state.sentinel, state.nan, state.negative_infinite) == (3, 2, 1, 1)
+    assert (state.low, state.high) == (-3.0, 2.0)
+    assert state.size == 1 + 0.5 + 3 + 2
+
+
+def test_the_first_place_of_each_fault_is_named() -> None:
+    state = of(
+        [[NAN, 0.5, NAN], [-INF, -9999.0, 0.5]], mask=[[0, 1, 1], [1, 1, 1]], source="a.parquet"
+    )
+    assert {fault: str(place) for fault, place in state.first.items()} == {
+        "positive": "a.parquet, row 0, token 1",
+        "nan": "a.parquet, row 0, token 2",
+        "negative_infinite": "a.parquet, row 1, token 0",
+        "sentinel": "a.parquet, row 1, token 1",
+    }
+
+
+def zeros(row, mask=None) -> tuple[int, int, int]:
+    state = of([row], None if mask is None else [mask])
+    return state.zero_leading, state.zero_elsewhere, state.zero_trailing
+
+
+def test_zeros_are_leading_trailing_or_elsewhere() -> None:
+    assert zeros([0, 0, -1, 0, -1, 0, 0, 0]) == (2, 1, 3)
+    assert zeros([-1, 0, 0, NAN]) == (0, 2, 0)
+    assert zeros([-1, -2, -0.0]) == (0, 0, 1)
+    # The mask ends a sequence where it says so.
+    assert zeros([0, -1, 0, 0, -5], mask=[1, 1, 1, 1, 0]) == (1, 0, 2)
+    assert zeros([0, -1, 0, 0, -5], mask=[0, 1, 0, 0, 1]) == (0, 0, 0)
+    # Two sequences end to end are not one.
+    state = of([[-1, 0], [0, -1]])
+    assert (state.zero_leading, state.zero_elsewhere, state.zero_trailing) == (1, 0, 1)
+
+
+def test_a_zero_is_counted_once() -> None:
+    assert sum(zeros([0, 0, 0])) == 3
+
+
+def test_bfloat16_is_recognized() -> None:
+    assert of([[-1.0, -0.5078125, NAN, -9999.0]], dtype="f4").bfloat16
+    assert not of([[-1.0, -1 - 2**-8]], dtype="f4").bfloat16
+    assert not of([[-1.0, -1 - 2**-20]], dtype="f4").bfloat16
+    assert of([[-1e300]]).low == -1e300  # beyond single precision, and no warning
+    assert not (of([[-1.0]]) + of([[-1.001]])).bfloat16
+
+
+def test_tokens_make_a_column_discrete() -> None:
+    density, tokens = of([[0.5]]), of([[0.5]], tokens=np.array([7]))
+    assert (density.discrete, tokens.discrete) == (False, True)
+    assert of([[0.5]], text=["a"]).discrete
+    assert (density + tokens).discrete == (tokens + density).discrete
+
+
+def test_states_add_and_the_first_place_stays_the_first() -> None:
+    rows = [
+        [0.0, -1.0, NAN, -INF, 0.0],
+        [-2.0, 1.5, -9999.0, 0.0, -1.0],
+        [NAN, 0.25, -INF, -9999.0, -7.0],
+    ]
+    whole = of(rows)
+    parts = [of([row], rows=np.array([i])) for i, row in enumerate(rows)]
+    assert reduce(add, parts) == parts[0] + (parts[1] + parts[2]) == whole
+    backward = parts[2] + (parts[1] + parts[0])
+    assert replace(backward, first={}) == replace(whole, first={})
+    assert str(backward.first["nan"]) == "row 2, token 0"
+
+
+def test_the_type_is_named_as_read() -> None:
+    single, double = of([[-1.0]], dtype="f4"), of([[-1.0]])
+    assert (single.dtype, double.dtype) == ("float32", "float64")
+    assert (single + single).dtype == "float32"
+    assert (single + double).dtype == "mixed"
+
+
+def test_no_token_is_no_value() -> None:
+    empty = of([[-1.0, NAN]], mask=[[0, 0]])
+    assert (empty.tokens, empty.low, empty.high, empty.first) == (0, INF, -INF, {})
+    assert replace(empty + of([[-2.0]]), dtype="") == replace(of([[-2.0]]), dtype="")

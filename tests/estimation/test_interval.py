@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from kullback.estimation.interval import Interval, ratio_interval
+
+PROPERTY = settings(derandomize=True, deadline=None)
+
+
+def test_the_error_is_that_of_leaving_one_cluster_out() -> None:
+    rng = np.random.default_rng(1)
+    below = rng.geometric(0.05, size=200).astype(np.float64)
+    above = below * rng.gamma(1.0, 0.02, size=200)
+    left = (above.sum() - above) / (below.sum() - below)
+    jackknife = np.sqrt(199 / 200 * ((left - left.mean()) ** 2).sum())
+    found = ratio_interval(above, below, effective=200, confidence=0.95)
+    assert found.mean == pytest.approx(above.sum() / below.sum(), rel=1e-14)
+    assert found.standard_error == pytest.approx(jackknife, rel=0.05)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.999])
+def test_clusters_of_one_size_have_the_classic_t_interval(confidence: float) -> None:
+    means = np.random.default_rng(2).normal(0.01, 0.1, size=12)
+    found = ratio_interval(7 * means, np.full(12, 7.0), effective=12, confidence=confidence)
+    error = stats.sem(means)
+    low, high = stats.t.interval(confidence, 11, loc=means.mean(), scale=error)
+    assert found == pytest.approx((means.mean(), low, high, error), rel=1e-12)
+
+
+def test_the_effective_number_of_clusters_widens_the_interval_alone() -> None:
+    above, below = np.array([1.0, 2.0, 4.0, 3.0]), np.ones(4)
+    all_four = ratio_interval(above, below, effective=4, confidence=0.95)
+    half = ratio_interval(above, below, effective=2, confidence=0.95)
+    assert (half.mean, half.standard_error) == (all_four.mean, all_four.standard_error)
+    assert half.high - half.mean == pytest.approx(stats.t.ppf(0.975, 1) * half.standard_error)
+
+
+@PROPERTY
+@given(
+    st.lists(st.tuples(st.floats(-1e9, 1e9), st.floats(1e-3, 1e9)), min_size=2, max_size=9),
+    st.floats(0.01, 0.999),
+)
+def test_the_mean_is_inside(clusters: list[tuple[float, float]], confidence: float) -> None:
+    above, below = np.array(clusters).T
+    effective = below.sum() ** 2 / (below**2).sum()
+    found = ratio_interval(above, below, effective=effective, confidence=confidence)
+    assert effective <= 1 or found.low <= found.mean <= found.high
+
+
+def identical(found: Interval, *expected: float) -> bool:
+    return np.array_equal(found, expected, equal_nan=True)
+
+
+def test_no_error_can_be_told_from_one_cluster() -> None:
+    nan, one = float("nan"), np.array([2.0])
+    for effective in (1.0, 9.0):
+        found = ratio_interval(one, 2 * one, effective=effective, confidence=0.9)
+        assert identical(found, 0.5, nan, nan, nan)
+    two = np.array([1.0, 3.0])
+    assert identical(ratio_interval(two, two, effective=1.0, confidence=0.9), 1, nan, nan, nan)
+
+
+def test_nothing_has_no_mean() -> None:
+    for nothing in (np.zeros(0), np.zeros(3)):
+        found = ratio_interval(nothing, nothing, effective=0, confidence=0.9)
+        assert np.isnan(found).all()
+
+
+def test_the_interval_covers_as_often_as_it_says() -> None:
+    """64 prompts with an effect of their own, of random size; 2000 seeds."""
+    rng, truth, seeds = np.random.default_rng(3), 0.01, 2000
+    below = rng.geometric(1 / 40, size=(seeds, 64)).astype(np.float64)
+    above = below * rng.normal(truth, 0.02, size=(seeds, 64))
+    above += np.sqrt(below) * rng.normal(0, 0.1, size=(seeds, 64))
+    kish = below.sum(axis=1) ** 2 / (below**2).sum(axis=1)
+    found = np.array(
+        [
+            ratio_interval(a, b, effective=e, confidence=0.95)
+            for a, b, e in zip(above, below, kish, strict=True)
+        ]
+    )
+    covered = ((found[:, 1] <= truth) & (truth <= found[:, 2])).mean()
+    assert abs(covered - 0.945) < 5 * np.sqrt(0.945 * 0.055 / seeds)
+    # And the standard error is the spread of the means.
+    assert np.sqrt((found[:, 3] ** 2).mean()) == pytest.approx(found[:, 0].std(), rel=0.1)

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+from kullback.cli.report import demo_report
+from kullback.reporting.html import page
+
+VOID = {"meta", "br"}
+
+
+class Balanced(HTMLParser):
+    """Every tag is closed, in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_well_formed_and_asks_for_nothing():
+    text = page(demo_report())
+    parser = Balanced()
+    parser.feed(text)
+    assert not parser.open
+    assert not re.search(r"https?:|\bsrc=|\bhref=|@import|url\(|<script", text)
+    assert len(text) < 200_000
+
+
+def test_it_shows_every_question_finding_and_check():
+    report = demo_report()
+    text = page(report)
+    for one in report["questions"]:
+        assert one["question"]["text"] in text
+    for code in {one["code"] for one in report["findings"] + report["checks"]}:
+        assert code in text
+    assert "A log that forgets the importance weight shows -0.0296 here." in text
+
+
+def test_text_from_a_dump_cannot_become_markup():
+    report = demo_report()
+    top = report["questions"][0]["top"][0]
+    top |= {"text": "<script>alert(1)</script>", "before": "<b>", "after": "&"}
+    report["findings"][0]["claim"] = "<img src=x onerror=alert(1)>"
+    text = page(report)
+    assert "<script>" not in text
+    assert "<img" not in text
+    assert "&lt;b&gt;<mark>&lt;script&gt;alert(1)&lt;/script&gt;</mark>&amp;" in text

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from kullback.cli.report import demo_report
+from kullback.estimation.summary import summarize
+from kullback.reporting.document import document
+from kullback.reporting.text import print_report
+from kullback.worlds import CLEAN_WORLDS
+
+
+def printed(report, width: int, *, color: bool = False) -> str:
+    out = io.StringIO()
+    print_report(report, Console(file=out, width=width, force_terminal=color))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_no_line_is_wider_than_the_terminal(width):
+    lines = printed(demo_report(), width).splitlines()
+    assert max(map(len, lines)) <= width
+    assert len(lines) > 30
+
+
+def test_the_headline_stands_first_then_trust_then_findings_then_numbers():
+    text = " ".join(printed(demo_report(), 160).split())
+    parts = [
+        "128 sequences, 7632 tokens, sampled by rollout",
+        "KL(current||reference) ~ rollout is 0.0365 nats per token",
+        "Nothing that was found speaks against this number. 6 of the other 7",
+        "error tokens-do-not-match-text 4 of 128 sequences",
+        "Cost: With them KL(rollout||reference)",
+        "Do: Leave these sequences out",
+        "question KL interval k3 exact trust",
+        "Passed:",
+        "Cannot be told: sampler-mismatch of rollout",
+    ]
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+def test_a_wide_terminal_shows_sampler_and_weights_and_a_narrow_one_does_not():
+    assert "weights left" in printed(demo_report(), 160)
+    assert "weights left" not in printed(demo_report(), 80)
+
+
+def test_color_is_for_terminals_only():
+    assert "\x1b[" in printed(demo_report(), 80, color=True)
+    assert "\x1b[" not in printed(demo_report(), 80)
+
+
+def test_a_clean_report_has_no_findings_but_its_notes():
+    world = CLEAN_WORLDS["smooth"](64)
+    text = printed(document(summarize([world.sample(np.random.default_rng(0))])), 80)
+    assert "error" not in text
+    assert "warning" not in text
+
+
+def test_guesses_are_printed_with_their_reason():
+    report = demo_report()
+    guess = {"role": "old", "column": "logp", "how": "alias", "reason": "so somebody calls it"}
+    report = report | {"source": report["source"] | {"columns": [guess]}}
+    assert "Read logp as old: so somebody calls it" in printed(report, 80)

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+
+from kullback.reporting.words import headline, interval, number, trust, what_was_read
+
+ESTIMATE = {
+    "mean": 0.12345,
+    "low": 0.1,
+    "high": 0.15,
+    "confidence": 0.95,
+    "unit": "nats per token",
+    "method": "k1",
+    "scope": "new prompts",
+    "reason": None,
+}
+HEAD = {
+    "question": "KL(a||b)",
+    "estimate": ESTIMATE,
+    "clusters": 64,
+    "trust": "yes",
+    "because": [],
+    "untrusted": 0,
+    "of": 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "spoken"), [(0.0, "0"), (-0.031, "-0.031"), (1234.5, "1.23e+03"), (None, "–")]
+)
+def test_numbers_have_three_digits_and_none_is_a_dash(value, spoken):
+    assert number(value) == spoken
+
+
+def test_the_headline_says_which_how_big_and_how_sure():
+    assert headline({"headline": HEAD}) == (
+        "KL(a||b) is 0.123 nats per token, 95% interval 0.1 to 0.15 (k1, 64 prompts)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [
+        (("mean", "low", "high"), "KL(a||b) has no number: one cluster."),
+        (("low", "high"), "KL(a||b) is 0.123 nats per token, without an interval: one cluster."),
+    ],
+)
+def test_what_is_not_there_has_its_reason(missing, said):
+    one = ESTIMATE | dict.fromkeys(missing) | {"reason": "one cluster"}
+    assert headline({"headline": HEAD | {"estimate": one}}) == said
+    assert interval(one) == "–"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "because", "untrusted", "of", "said"),
+    [
+        ("yes", [], 0, 1, "Nothing that was found speaks against this number."),
+        ("with-care", ["too-few-clusters"], 0, 3, "Read it with care: too-few-clusters."),
+        ("no", ["shifted-by-one"], 1, 1, "Do not act on it: shifted-by-one."),
+        ("no", ["x"], 2, 3, "Do not act on it: x. 1 of the other 2 in this report cannot be "
+         "trusted."),
+    ],
+)  # fmt: skip
+def test_trust_is_one_sentence_and_counts_the_others(verdict, because, untrusted, of, said):
+    head = HEAD | {"trust": verdict, "because": because, "untrusted": untrusted, "of": of}
+    assert trust({"headline": head}) == said
+
+
+def test_what_was_read_counts_sequences_tokens_and_damage():
+    counts = {"sequences": 2, "tokens": 7}
+    report = {"source": {}, "questions": [{"counts": counts}]}
+    assert what_was_read(report) == "arrays: 2 sequences, 7 tokens"
+    source = {"files": ["a.parquet"], "sampler": "rollout", "damaged_rows": 3}
+    assert what_was_read(report | {"source": source}) == (
+        "a.parquet: 2 sequences, 7 tokens, sampled by rollout; 3 damaged rows left out"
+    )

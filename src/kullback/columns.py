@@ -13,6 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 SENTINEL = -9999.0  # what engines write where they have no log-prob (or clamped a −inf)
 
 
+def is_sentinel(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where −9999 stands, or what float16 (−10000) and bfloat16 (−9984) make of it."""
+    return (values == SENTINEL) | (values == -10000.0) | (values == -9984.0)
+
+
 class TopK(NamedTuple):
     """The logged head of a distribution at each prefix: ids and log-probs, [tokens, k].
 
@@ -119,6 +124,11 @@ class Columns:
         return np.cumsum(self.lengths)
 
     @property
+    def starts(self) -> NDArray[np.int64]:
+        """Where each sequence starts in the token arrays, [sequences]."""
+        return self.ends - self.lengths
+
+    @property
     def sequence_of_token(self) -> NDArray[np.int64]:
         """The sequence of each token, [tokens]."""
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
@@ -126,14 +136,17 @@ class Columns:
     def place(self, token: int) -> Place:
         """Where a token stands."""
         sequence = int(np.searchsorted(self.ends, token, side="right"))
+        return self.place_in(sequence, token - int(self.starts[sequence]))
+
+    def place_in(self, sequence: int, position: int) -> Place:
+        """Where a position of a sequence stands."""
         row = sequence if self.rows is None else int(self.rows[sequence])
-        start = int(self.ends[sequence] - self.lengths[sequence])
-        return Place(self.source, row, token - start)
+        return Place(self.source, row, position)
 
     def outside(self, flags: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """The tokens before the first, and those behind the last, flagged token of a sequence."""
         place, filled = np.arange(len(self)), self.lengths > 0
-        lengths, starts = self.lengths[filled], (self.ends - self.lengths)[filled]
+        lengths, starts = self.lengths[filled], self.starts[filled]
         if not len(starts):
             return np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_)
         first = np.minimum.reduceat(np.where(flags, place, len(self)), starts)
@@ -178,6 +191,8 @@ class Columns:
             role: TopK(head.ids[tokens], head.log_probs[tokens])
             for role, head in self.top_k.items()
         }
+        if self.rows is None:
+            changed["rows"] = sequences  # a sequence keeps its place
         changed["labels"] = {name: v[sequences] for name, v in self.labels.items()}
         kept = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in changed}
         return Columns(**kept, **changed)
@@ -225,9 +240,18 @@ def pack(
         mask=_flags(mask, shape),
         log_probs={name: flat[name] for name in log_probs},
         exact={name: flat[name] for name in exact or {}},
-        clusters=cluster_keys(np.arange(len(cuts)) if clusters is None else clusters),
+        clusters=_own_keys(flat, len(cuts)) if clusters is None else cluster_keys(clusters),
         cluster_kind="sequence" if clusters is None else "prompt",
     )
+
+
+def _own_keys(arrays: Mapping[str, NDArray[Any]], sequences: int) -> NDArray[np.uint64]:
+    """A key for each sequence that no sequence of another batch has: it starts from the content."""
+    content = hashlib.blake2b(digest_size=8)
+    for values in arrays.values():
+        content.update(np.ascontiguousarray(values).data)
+    batch = np.frombuffer(content.digest(), dtype="<u8").astype(np.uint64)
+    return _mix(batch + np.arange(sequences, dtype=np.uint64))
 
 
 def floating(values: ArrayLike, name: str) -> NDArray[Any]:
@@ -256,6 +280,9 @@ def _cuts(shape: tuple[int, ...], lengths: ArrayLike | int | None) -> NDArray[np
             "flat log-probs need lengths=: tokens of each sequence, or 1 for independent samples"
         )
     cuts = np.asarray(lengths)
+    whole = cuts.dtype.kind in "iu" or not cuts.size
+    if not whole or (cuts < 0).any() or (cuts.ndim == 0 and cuts == 0):
+        raise ValueError(f"lengths are whole numbers of tokens, not {lengths}")
     if cuts.ndim == 0:
         if shape[0] % int(cuts):
             raise ValueError(f"{shape[0]} tokens are no whole number of sequences of {int(cuts)}")
@@ -287,7 +314,10 @@ def cluster_keys(ids: ArrayLike | Sequence[Any]) -> NDArray[np.uint64]:
         raise ValueError(f"clusters are one id per sequence, not an array of shape {array.shape}")
     if array.dtype.kind in "iub":
         return _mix(array.astype(np.uint64))
-    digests = [hashlib.blake2b(str(one).encode(), digest_size=8).digest() for one in array.tolist()]
+    digests = [
+        hashlib.blake2b(str(one).encode(errors="surrogatepass"), digest_size=8).digest()
+        for one in array.tolist()
+    ]
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -11,8 +12,7 @@ from kullback.estimation.summary import summarize
 from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
 from kullback.worlds.faults import shifted_by_one
 
-LOOP = CLEAN_WORLDS["training_loop"](16)
-assert isinstance(LOOP, Mixture)
+LOOP = cast(Mixture, CLEAN_WORLDS["training_loop"](16))
 
 
 def diagnosis(columns):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -10,8 +11,7 @@ from kullback.diagnosis.column_faults import diagnose_columns
 from kullback.estimation.summary import summarize
 from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
 
-WORLD = CLEAN_WORLDS["smooth"](16)
-assert isinstance(WORLD, Mixture)
+WORLD = cast(Mixture, CLEAN_WORLDS["smooth"](16))
 
 
 def found(columns: Columns):

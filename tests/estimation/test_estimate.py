@@ -252,18 +252,16 @@ def test_one_cluster_has_a_mean_and_no_interval() -> None:
     found = estimate(log_p=[[-1.0, -2.0]], log_q=[[-1.5, -2.0]])
     assert found.mean == 0.25
     assert np.isnan([found.low, found.high, found.standard_error]).all()
-    assert found.reason == "1 cluster(s): no error can be told from fewer than two"
-    assert str(found).startswith("KL(p||q) by k1: 0.25 nats per token, 1 cluster(s)")
+    assert found.reason == "one effective cluster: no error can be told from fewer than two"
+    assert str(found).startswith("KL(p||q) by k1: 0.25 nats per token, one effective")
 
 
-def test_an_infinite_kl_says_at_how_many_tokens_and_of_whom() -> None:
+def test_an_infinite_kl_says_at_how_many_tokens() -> None:
     outside_q = estimate(log_p=[[-1.0] * 4], log_q=[[-1.0, -INF, -INF, -INF]])
     outside_p = estimate(log_p=[[-1.0, -INF, -INF, -INF]], log_q=[[-1.0] * 4])
     for found in (outside_q, outside_p):
         assert np.isnan([found.mean, found.low, found.high, found.standard_error]).all()
-        assert found.reason is not None
-        assert found.reason.startswith("infinite: 3 tokens outside the support of ")
-    assert not str(outside_p.reason).endswith(" of q")
+        assert found.reason == "infinite: 3 tokens outside a support"
 
 
 def test_without_any_weight_the_reason_is_not_an_overflow() -> None:

@@ -68,7 +68,7 @@ def test_ids_that_spell_their_text(pieces, text: str) -> None:
 )
 def test_ids_that_do_not_spell_their_text_part_from_it_somewhere(pieces, text, at: int) -> None:
     columns = spelled(([b"a", b"b"], "ab"), (pieces, text))
-    assert partings(columns) == {0: None, 1: 2 + at}
+    assert partings(columns) == {0: None, 1: at}
     state = SequenceState.of(columns)
     assert (state.sequences, state.checked, state.misspelled) == (2, 2, 1)
     assert state.misspelled_at == (Place("", 1, at),)

@@ -168,6 +168,8 @@ def sampler_check(summary: Summary, question: Question) -> SamplerCheck:
 
 
 def _missing_mass(state: QuestionState) -> tuple[float, float]:
+    if state.infinite:  # the tokens left out have q/s = 0: without them the mean is another one
+        return np.nan, np.nan
     found = ratio_interval(
         -state.by_group("q_over_s"),
         state.by_group("tokens"),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kullback.columns import SENTINEL, Columns, Place
+from kullback.columns import Columns, Place, is_sentinel
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,7 @@ class ColumnState:
         tokens: Tokens inside the mask.
         positive: Log-probs above 0, which no probability has.
         zero_leading: Log-probs of exactly 0 before the first other one of their sequence.
-        zero_trailing: Those behind the last other one.
+        zero_trailing: Those behind the last other one, or all of a sequence without another.
         zero_elsewhere: Those between.
         sentinel: Log-probs of −9999.
         nan: Log-probs that were not logged.
@@ -53,22 +55,22 @@ class ColumnState:
         values, inside = columns.log_probs[role], columns.mask
         faults = {
             "positive": inside & (values > 0),
-            "sentinel": inside & (values == SENTINEL),
+            "sentinel": inside & is_sentinel(values),
             "nan": inside & np.isnan(values),
             "negative_infinite": inside & np.isneginf(values),
         }
         leading, trailing = columns.outside(inside & (values != 0))
         zero = inside & (values == 0)
-        plain = inside & np.isfinite(values) & (values != SENTINEL)
+        plain = inside & np.isfinite(values) & ~is_sentinel(values)
         return cls(
             tokens=int(inside.sum()),
-            zero_leading=int((zero & leading).sum()),
+            zero_leading=int((zero & leading & ~trailing).sum()),
             zero_trailing=int((zero & trailing).sum()),
             zero_elsewhere=int((zero & ~leading & ~trailing).sum()),
             low=float(np.where(plain, values, np.inf).min(initial=np.inf)),
             high=float(np.where(plain, values, -np.inf).max(initial=-np.inf)),
             size=float(np.abs(np.where(plain, values, 0.0)).sum(dtype=np.float64)),
-            bfloat16=not (values[plain].astype(np.float32).view(np.uint32) & 0xFFFF).any(),
+            bfloat16=_fits_bfloat16(values[plain]),
             discrete=columns.tokens is not None or columns.text is not None,
             dtype=str(values.dtype),
             first={
@@ -87,7 +89,15 @@ class ColumnState:
             low=min(self.low, other.low),
             high=max(self.high, other.high),
             bfloat16=self.bfloat16 and other.bfloat16,
+            discrete=self.discrete or other.discrete,
             dtype=self.dtype if self.dtype == other.dtype else "mixed",
             first=other.first | self.first,
             **{name: getattr(self, name) + getattr(other, name) for name in counted},
         )
+
+
+def _fits_bfloat16(values: NDArray[Any]) -> bool:
+    """Whether every value is a float32 whose last sixteen bits are 0."""
+    with np.errstate(over="ignore"):
+        narrow = values.astype(np.float32)
+    return bool(((narrow == values) & (narrow.view(np.uint32) & 0xFFFF == 0)).all())

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from kullback.columns import pack
-from kullback.estimation.interval import NOTHING, Interval, ratio_interval
+from kullback.estimation.interval import FEWEST, NOTHING, Interval, ratio_interval
 from kullback.estimation.question_state import QuestionState
 from kullback.question import Question
 
@@ -165,7 +165,7 @@ def _question(question: str | Question | None, third: bool, level: str, prefixes
     asked = Question.parse(question) if isinstance(question, str) else question
     if third and asked.sampler in (asked.p, asked.q):
         raise ValueError(f"log_sampler is given, but in {asked} the sampler is {asked.sampler}")
-    if not third and asked.sampler != asked.p:
+    if not third and asked.sampler not in (asked.p, asked.q):
         raise ValueError(f"{asked} needs log_sampler=: the log-probs under {asked.sampler}")
     return asked
 
@@ -188,7 +188,7 @@ def from_state(
     if not 0 < confidence < 1:
         raise ValueError(f"confidence {confidence} is not between 0 and 1")
     term, question = METHODS[method].term, state.question
-    below = _denominator(question)
+    below = _denominator(question, term)
     effective = state.groups.effective(0 if below == "sequences" else 1)
     reason = _no_number(state, method)
     interval = NOTHING
@@ -197,7 +197,7 @@ def from_state(
         interval = ratio_interval(
             state.by_group(name), state.by_group(below), effective=effective, confidence=confidence
         )
-        reason = _no_interval(state, interval)
+        reason = _no_interval(state, interval, effective)
     if method == "exact" and interval.mean == interval.mean:
         # The mean over these prefixes is known; nothing was estimated.
         mean = interval.mean
@@ -217,9 +217,11 @@ def from_state(
     )
 
 
-def _denominator(question: Question) -> str:
+def _denominator(question: Question, term: str) -> str:
     if question.level != "token_mean":
         return "sequences"
+    if term == "exact":
+        return "exact_tokens"
     # Over p's prefixes the expected length is p's too: the weights count the tokens.
     return "weight" if question.weight == "cumulative" else "tokens"
 
@@ -229,25 +231,37 @@ def _no_number(state: QuestionState, method: str) -> str | None:
     if not state.tokens:
         return "no token has both log-probs"
     if method == "exact":
-        known, inside = int(state.total("exact_tokens")), state.tokens + state.missing
-        if known < inside + state.infinite:
-            return f"the exact KL is known at {known} of {inside + state.infinite} prefixes"
-        if question.weight == "cumulative":
-            return f"the exact columns stand at prefixes of {question.sampler}"
-        return None
+        return _no_exact(state)
     if state.infinite:
-        return f"infinite: {state.infinite} tokens outside the support of {question.q}"
+        return f"infinite: {state.infinite} tokens outside a support"
     if question.weight == "cumulative" and question.level == "sequence_mean":
         return "prefix weights answer per token and per sequence only"
+    if question.weight == "cumulative" and state.missing:
+        return f"{state.missing} missing log-probs break the weights of the prefixes behind them"
     return None
 
 
-def _no_interval(state: QuestionState, interval: Interval) -> str | None:
-    if not abs(interval.mean) < float("inf"):
-        return "the mean overflows"
-    if interval.low != interval.low:
-        return f"{len(state.groups.keys)} cluster(s): no error can be told from fewer than two"
+def _no_exact(state: QuestionState) -> str | None:
+    known, lost = int(state.total("exact_tokens")), state.missing + state.infinite
+    if known < state.tokens + lost:
+        return f"the exact KL is known at {known} of {state.tokens + lost} prefixes"
+    if lost and state.question.level != "token_mean":
+        return f"{lost} tokens have an exact KL but no usable log-probs"
+    if state.question.weight == "cumulative":
+        return f"the exact columns stand at prefixes of {state.question.sampler}"
+    if state.total("exact") == float("inf"):
+        return "infinite: the exact KL is infinite at a prefix"
     return None
+
+
+def _no_interval(state: QuestionState, interval: Interval, effective: float) -> str | None:
+    if interval.mean != interval.mean:
+        return "the weights are all 0" if not state.total("weight") else "the mean overflows"
+    if interval.low == interval.low:
+        return None
+    if effective < FEWEST:
+        return "one effective cluster: no error can be told from fewer than two"
+    return "the error overflows"
 
 
 def _marks(state: QuestionState, method: str, effective: float, in_sample: bool) -> tuple[str, ...]:
@@ -270,4 +284,4 @@ def _marks(state: QuestionState, method: str, effective: float, in_sample: bool)
 def ess_fraction(state: QuestionState) -> float:
     """The share of the tokens that is left by the weights: (Σ w)² / (n Σ w²), at most 1."""
     weight, squares = state.total("weight"), state.total("weight_squared")
-    return weight**2 / (state.tokens * squares) if squares > 0 else float("nan")
+    return weight * weight / (state.tokens * squares) if squares > 0 else float("nan")

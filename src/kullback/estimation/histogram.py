@@ -45,7 +45,9 @@ class Histogram:
     @classmethod
     def of(cls, log_r: NDArray[np.float64]) -> Histogram:
         """The table of these values; all finite."""
-        bits = log_r.astype(np.float32).view(np.uint32) >> np.uint32(16)
+        largest = float(np.finfo(np.float32).max)
+        narrow = np.clip(log_r, -largest, largest).astype(np.float32)
+        bits = narrow.view(np.uint32) >> np.uint32(16)
         negative = log_r < 0
         return cls(
             np.bincount(bits, minlength=BINS),

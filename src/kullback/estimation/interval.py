@@ -17,6 +17,7 @@ class Interval(NamedTuple):
     standard_error: float
 
 
+FEWEST = 1.1  # effective clusters; one huge cluster leaves Student's t no degree of freedom
 NOTHING = Interval(float("nan"), float("nan"), float("nan"), float("nan"))
 
 
@@ -53,11 +54,13 @@ def ratio_interval(
     clusters = len(above)
     if not below.sum() > 0:
         return NOTHING
-    mean = float(above.sum() / below.sum())
-    if clusters < 2 or effective <= 1 or not np.isfinite(mean):
-        return NOTHING._replace(mean=mean)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = float(above.sum() / below.sum())
         spread = float(((above - mean * below) ** 2).sum())
+    if not np.isfinite(mean):
+        return NOTHING
+    if clusters < 2 or effective < FEWEST or not np.isfinite(spread):
+        return NOTHING._replace(mean=mean)
     error = float(np.sqrt(clusters / (clusters - 1) * spread) / below.sum())
     reach = float(stdtrit(effective - 1, (1 + confidence) / 2)) * error
     return Interval(mean, mean - reach, mean + reach, error)

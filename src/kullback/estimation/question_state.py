@@ -65,6 +65,7 @@ class QuestionState:
     top_k3: tuple[Contributor, ...]
 
     @classmethod
+    @np.errstate(over="ignore", invalid="ignore")  # what overflows becomes a reason
     def of(cls, columns: Columns, question: Question) -> QuestionState:
         """The state of one batch.
 
@@ -102,6 +103,7 @@ class QuestionState:
             top_k3=merged(tops["k3"]),
         )
 
+    @np.errstate(invalid="ignore")
     def __add__(self, other: QuestionState) -> QuestionState:
         if self.question != other.question:
             raise ValueError(f"{self.question} and {other.question} are two questions: do not add")

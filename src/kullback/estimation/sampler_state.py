@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kullback.columns import SENTINEL, Columns
+from kullback.columns import Columns, is_sentinel
 from kullback.estimation.groups import Groups
 from kullback.levels import segment_sums
 
@@ -36,7 +36,7 @@ class SamplerState:
     def of(cls, columns: Columns, role: str) -> SamplerState:
         """The sums of one batch."""
         values = columns.log_probs[role]
-        inside = columns.mask & np.isfinite(values) & (values != SENTINEL)
+        inside = columns.mask & np.isfinite(values) & ~is_sentinel(values)
         rows = np.zeros((len(TERMS), len(columns)))
         if role in columns.entropy:
             entropy = columns.entropy[role]
@@ -44,7 +44,7 @@ class SamplerState:
             rows[ROW["prefixes"]] = told
             rows[ROW["surprise"]] = np.where(told, -values - np.where(told, entropy, 0.0), 0.0)
         if role in columns.top_k and columns.tokens is not None:
-            _add_hits(rows, columns, role, inside)
+            _add_hits(rows, columns, role)
         for name in ("surprise", "hits"):
             rows[ROW[f"{name}_squared"]] = rows[ROW[name]] ** 2
         return cls(Groups.of(columns.clusters, segment_sums(rows, columns.lengths)))
@@ -57,14 +57,14 @@ class SamplerState:
         return self.groups.sums[ROW[term]]
 
 
-def _add_hits(
-    rows: NDArray[np.float64], columns: Columns, role: str, inside: NDArray[np.bool_]
-) -> None:
+def _add_hits(rows: NDArray[np.float64], columns: Columns, role: str) -> None:
     head = columns.top_k[role]
     there = head.ids >= 0
     assert columns.tokens is not None
     hit = ((head.ids == columns.tokens[:, None]) & there).any(axis=1)
     mass = np.exp(head.log_probs, where=there, out=np.zeros(head.ids.shape)).sum(axis=1)
-    told = inside & there.any(axis=1) & np.isfinite(mass)
+    # A prefix counts whatever was drawn there, even a token without a log-prob: all others would
+    # be a selection by the outcome.
+    told = columns.mask & there.any(axis=1) & np.isfinite(mass)
     rows[ROW["heads"]] = told
     rows[ROW["hits"]] = np.where(told, hit - mass, 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from kullback.columns import Columns, Place
 
 NAMED = 20  # places kept by name; the rest are counted
+CUT = "\N{REPLACEMENT CHARACTER}".encode()  # what decoders write for a character cut short
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +44,14 @@ class SequenceState:
     def of(cls, columns: Columns) -> SequenceState:
         """The counts of one batch."""
         parted, tails = partings(columns), _tails(columns)
+        odd = [(i, position) for i, position in parted.items() if position is not None]
         tailed = tails >= 2  # a single certain token at the end is an honest end of text
         begins = (columns.ends - tails)[tailed]
         return cls(
             sequences=len(columns.lengths),
             checked=len(parted),
-            misspelled=sum(token is not None for token in parted.values()),
-            misspelled_at=tuple(columns.place(t) for t in parted.values() if t is not None)[:NAMED],
+            misspelled=len(odd),
+            misspelled_at=tuple(columns.place_in(i, position) for i, position in odd[:NAMED]),
             tailed=int(tailed.sum()),
             tail_tokens=int(tails[tailed].sum()),
             tail_shortest=int(columns.lengths.min(initial=2**62, where=tailed)),
@@ -71,7 +74,7 @@ class SequenceState:
 
 
 def partings(columns: Columns) -> dict[int, int | None]:
-    """For each sequence that can be checked: the token where its ids part from its text, or None.
+    """By sequence, where it can be checked: the position where its ids part from its text, or None.
 
     Compared are whole sequences, in bytes: a legal token may be part of a character, and a special
     token has no text. Where a sequence was cut, its last character may be incomplete; white space
@@ -80,20 +83,24 @@ def partings(columns: Columns) -> dict[int, int | None]:
     if columns.text is None or columns.token_bytes is None:
         return {}
     found: dict[int, int | None] = {}
-    for i, (end, length) in enumerate(zip(columns.ends, columns.lengths, strict=True)):
-        text = columns.text[i]
+    spans = zip(columns.starts.tolist(), columns.ends.tolist(), columns.text, strict=True)
+    for i, (start, end, text) in enumerate(spans):
         if text is not None:
-            start = int(end - length)
-            pieces = [piece or b"" for piece in columns.token_bytes[start : int(end)]]
-            same = _spells(b"".join(pieces), text.encode())
-            found[i] = None if same else start + _parting(pieces, text.encode())
+            pieces = [piece or b"" for piece in columns.token_bytes[start:end]]
+            written = _bare(text.encode(errors="surrogatepass"))
+            same = _spells(_bare(b"".join(pieces)), written)
+            found[i] = None if same else _parting(pieces, written)
     return found
 
 
+def _bare(text: bytes) -> bytes:
+    """Without the white space, of any script, at its ends."""
+    return text.decode(errors="surrogateescape").strip().encode(errors="surrogateescape")
+
+
 def _spells(spelled: bytes, written: bytes) -> bool:
-    spelled, written = spelled.strip(), written.strip()
-    whole = written.removesuffix("\N{REPLACEMENT CHARACTER}".encode())
-    tail = spelled[len(whole) :]
+    whole = _bare(written.removesuffix(CUT))
+    tail = _bare(spelled[len(whole) :])
     return spelled == written or (spelled.startswith(whole) and _begins_character(tail))
 
 
@@ -107,13 +114,13 @@ def _begins_character(tail: bytes) -> bool:
 
 
 def _parting(pieces: list[bytes], written: bytes) -> int:
-    """The first token that is not the text at its place."""
-    spelled = 0
-    for i, piece in enumerate(pieces):
-        if written[spelled : spelled + len(piece)] != piece:
-            return i
-        spelled += len(piece)
-    return max(len(pieces) - 1, 0)
+    """The first position whose token is not the text at its place."""
+    spelled = b"".join(pieces)
+    bare = _bare(spelled)
+    differs = (i for i, (a, b) in enumerate(zip(bare, written, strict=False)) if a != b)
+    same = spelled.find(bare) + next(differs, min(len(bare), len(written)))
+    ends = accumulate(len(piece) for piece in pieces)
+    return next((i for i, end in enumerate(ends) if end > same), max(len(pieces) - 1, 0))
 
 
 def _tails(columns: Columns) -> NDArray[np.int64]:

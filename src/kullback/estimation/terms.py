@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kullback.columns import SENTINEL, Columns
+from kullback.columns import Columns, is_sentinel
 from kullback.levels import segment_sums
 from kullback.question import Question
 
@@ -21,7 +21,7 @@ TERMS = (
     "k3",
     "weight",  # w = p/s; 1 where p sampled
     "weight_squared",
-    "q_over_s",  # q/s − 1, mean 0 if s sampled
+    "q_over_s",  # q/s − 1, times the weight of the prefix: mean 0 if s sampled
     "truncated",  # min(u, 2) of the weight u that a trainer would use: p/s, or q/p on policy
     "clipped",  # u outside PPO's band
     "log_p_over_s",
@@ -33,7 +33,7 @@ TERMS = (
     "exact_tokens",
 )
 # Of these a sequence also keeps its token mean, for the level sequence_mean.
-MEANS = ("k1", "k2", "k3", "raw_k1", "raw_k2", "raw_k3", "exact")
+MEANS = ("k1", "k2", "k3", "exact")
 PRODUCTS = (
     ("k1", "k1"),
     ("k1", "k3"),
@@ -69,7 +69,7 @@ class Usable:
         there = columns.mask.copy()
         for role in question.roles:
             values = columns.log_probs[role]
-            there &= ~(np.isnan(values) | (values == SENTINEL))
+            there &= ~(np.isnan(values) | is_sentinel(values))
         finite = np.isfinite(columns.log_probs[question.sampler])
         p, q = columns.log_probs[question.p], columns.log_probs[question.q]
         # Where p gives no mass to what a third policy sampled, the term is 0 whatever q is.
@@ -82,12 +82,10 @@ class Usable:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The terms of some consecutive tokens, [terms, tokens], and their log r."""
+    """The terms of some consecutive tokens, [terms, tokens], from ``start`` on."""
 
     start: int
     rows: NDArray[np.float64]
-    log_q_over_p: NDArray[np.float64]
-    used: NDArray[np.bool_]
 
 
 def blocks(columns: Columns, question: Question, usable: Usable) -> Iterator[Block]:
@@ -102,26 +100,37 @@ def blocks(columns: Columns, question: Question, usable: Usable) -> Iterator[Blo
             np.where(used, columns.log_probs[role][here], 0.0).astype(np.float64)
             for role in (question.p, question.q, question.sampler)
         )
-        rows = np.zeros((len(TERMS), len(p)))
-        rows[INDEX["tokens"]] = used
-        possible = p > -np.inf
-        log_q_over_p = np.where(possible, q, 0.0) - np.where(possible, p, 0.0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            _add_ratio(rows, log_q_over_p)
-            if prefix is None:
-                rows[INDEX["weight"]] = rows[INDEX["weight_squared"]] = used
-                rows[INDEX["log_q_over_s"]] = log_q_over_p
-                _add_clips(rows, 1.0 + rows[INDEX["q_over_s"]], used)
-            else:
-                _add_weight(rows, prefix[here] + (p - s), prefix[here] + (q - s))
-                rows[INDEX["log_p_over_s"]], rows[INDEX["log_q_over_s"]] = p - s, q - s
-                _add_clips(rows, rows[INDEX["weight"]], used)
-                rows[:, ~used] = 0.0
+        rows = _terms(p, q, s, None if prefix is None else prefix[here], used)
         if exact is not None:
-            known = columns.mask[here] & np.isfinite(exact[here])
+            known = columns.mask[here] & ~np.isnan(exact[here])
             rows[INDEX["exact"]] = np.where(known, exact[here], 0.0)
             rows[INDEX["exact_tokens"]] = known
-        yield Block(start, rows, log_q_over_p, used & possible)
+        yield Block(start, rows)
+
+
+@np.errstate(over="ignore", invalid="ignore")  # what overflows becomes a reason
+def _terms(
+    p: NDArray[np.float64],
+    q: NDArray[np.float64],
+    s: NDArray[np.float64],
+    prefix: NDArray[np.float64] | None,
+    used: NDArray[np.bool_],
+) -> NDArray[np.float64]:
+    rows = np.zeros((len(TERMS), len(p)))
+    rows[INDEX["tokens"]] = used
+    possible = p > -np.inf
+    log_q_over_p = np.where(possible, q, 0.0) - np.where(possible, p, 0.0)
+    _add_ratio(rows, log_q_over_p)
+    if prefix is None:
+        rows[INDEX["weight"]] = rows[INDEX["weight_squared"]] = used
+        rows[INDEX["log_q_over_s"]] = log_q_over_p
+        _add_clips(rows, 1.0 + rows[INDEX["q_over_s"]], used)
+        return rows
+    _add_weight(rows, prefix + (p - s), prefix + (q - s))
+    rows[INDEX["q_over_s"]] = np.exp(prefix) * np.expm1(q - s)
+    rows[INDEX["log_p_over_s"]], rows[INDEX["log_q_over_s"]] = p - s, q - s
+    _add_clips(rows, rows[INDEX["weight"]], used)
+    return np.where(used, rows, 0.0)
 
 
 def _add_ratio(rows: NDArray[np.float64], x: NDArray[np.float64]) -> None:
@@ -139,16 +148,17 @@ def _add_ratio(rows: NDArray[np.float64], x: NDArray[np.float64]) -> None:
 def _add_weight(
     rows: NDArray[np.float64], log_weight: NDArray[np.float64], log_other: NDArray[np.float64]
 ) -> None:
-    """Weigh the terms: w·k1, w·k2, w·k3, and w·r − 1 = q/s − 1.
+    """Weigh the terms: w·k1, w·k2 and w·k3 = w(r − 1 − log r).
 
-    Where p gives no mass to what s sampled, w·k1 = w·k2 = 0 and w·k3 = w(r − 1 − log r) = q/s.
+    Where p gives no mass to what s sampled, the first two are 0 and w·k3 is w·r alone; already at
+    log r = 45 the rest of it is 1e-18 of w·r, and r itself may overflow.
     """
-    weight, other = np.exp(log_weight), np.exp(log_other)
+    weight = np.exp(log_weight)
     for name in ("k1", "k2", "k3"):
         rows[INDEX[name]] = np.where(weight > 0, weight * rows[INDEX[name]], 0.0)
-    rows[INDEX["k3"]] += np.where(weight > 0, 0.0, other)
+    alone = log_other - log_weight > 45.0
+    rows[INDEX["k3"]] = np.where(alone, np.exp(log_other), rows[INDEX["k3"]])
     rows[INDEX["weight"]], rows[INDEX["weight_squared"]] = weight, weight * weight
-    rows[INDEX["q_over_s"]] = other - 1.0
 
 
 def _add_clips(
@@ -173,9 +183,9 @@ def _log_prefix_weight(
     if question.weight == "cumulative":
         p, s = columns.log_probs[question.p], columns.log_probs[question.sampler]
         own = np.where(used, p, 0.0).astype(np.float64) - np.where(used, s, 0.0)
-        for end, length in zip(columns.ends, columns.lengths, strict=True):
+        for start, end in zip(columns.starts.tolist(), columns.ends.tolist(), strict=True):
             # One sequence at a time: a running sum over the batch would carry its rounding over.
-            log_weight[end - length + 1 : end] = np.cumsum(own[end - length : end - 1])
+            log_weight[start + 1 : end] = np.cumsum(own[start:end])[:-1]
     return log_weight
 
 

@@ -2,7 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from kullback.reporting.words import headline, interval, number, trust, what_was_read
+from kullback.reporting.words import (
+    forgotten_weight,
+    headline,
+    interval,
+    number,
+    trust,
+    what_was_read,
+)
 
 ESTIMATE = {
     "mean": 0.12345,
@@ -17,6 +24,7 @@ ESTIMATE = {
 HEAD = {
     "question": "KL(a||b)",
     "estimate": ESTIMATE,
+    "unweighted_k1": None,
     "clusters": 64,
     "trust": "yes",
     "because": [],
@@ -64,6 +72,12 @@ def test_what_is_not_there_has_its_reason(missing, said):
 def test_trust_is_one_sentence_and_counts_the_others(verdict, because, untrusted, of, said):
     head = HEAD | {"trust": verdict, "because": because, "untrusted": untrusted, "of": of}
     assert trust({"headline": head}) == said
+
+
+def test_a_forgotten_weight_is_told_where_one_is_needed():
+    assert forgotten_weight({"headline": HEAD}) == ""
+    told = forgotten_weight({"headline": HEAD | {"unweighted_k1": -0.03}})
+    assert told == "A log that forgets the importance weight shows -0.03 for it."
 
 
 def test_what_was_read_counts_sequences_tokens_and_damage():

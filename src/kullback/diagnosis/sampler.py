@@ -312,8 +312,8 @@ def _not_possible(summary: Summary, role: str, made: set[str]) -> list[Check]:
                 "sampler-mismatch",
                 role,
                 "not-possible",
-                f"no entropy of {role} at enough prefixes: the head test alone is weak against "
-                f"top-p; log entropy.{role}, one number per token",
+                f"no entropy of {role} at enough prefixes, and the head test alone is weak against "
+                f"top-p: log entropy.{role}, one number per token",
             )
         )
     return checks

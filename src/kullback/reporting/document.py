@@ -246,6 +246,7 @@ def _headline(questions: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "question": chosen["question"]["text"],
         "estimate": chosen["estimates"]["auto"],
+        "unweighted_k1": chosen["unweighted_k1"],
         "clusters": chosen["counts"]["clusters"],
         "trust": trust["verdict"],
         "because": trust["because"],

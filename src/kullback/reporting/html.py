@@ -6,7 +6,15 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from kullback.reporting.words import TRUST, headline, interval, number, trust, what_was_read
+from kullback.reporting.words import (
+    TRUST,
+    forgotten_weight,
+    headline,
+    interval,
+    number,
+    trust,
+    what_was_read,
+)
 
 GLOSSARY = {
     "KL(p||q)": "the mean of log p − log q over what p samples, in nats; never below 0",
@@ -54,7 +62,7 @@ def _head(report: dict[str, Any]) -> str:
     return (
         f'<p class="dim">kullback {escape(report["kullback"])} · '
         f"{escape(what_was_read(report))}</p>\n<h1>{escape(headline(report))}</h1>\n"
-        f'<p class="{verdict}">{escape(trust(report))}</p>'
+        f'<p>{escape(forgotten_weight(report))}</p><p class="{verdict}">{escape(trust(report))}</p>'
     )
 
 

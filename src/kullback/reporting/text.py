@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from kullback.reporting.words import TRUST, headline, interval, number, trust, what_was_read
+from kullback.reporting.words import (
+    TRUST,
+    forgotten_weight,
+    headline,
+    interval,
+    number,
+    trust,
+    what_was_read,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,6 +36,8 @@ def print_report(report: dict[str, Any], console: Console) -> None:
 
     console.print(Text(what_was_read(report), style="dim"))
     console.print(Text(headline(report), style="bold"))
+    if said := forgotten_weight(report):
+        console.print(Text(said))
     console.print(Text(trust(report), style=TRUST_STYLES[report["headline"]["trust"]]))
     for finding in report["findings"]:
         console.print()
@@ -89,7 +99,7 @@ def _checks(report: dict[str, Any]) -> list[str]:
         told = ", ".join(f"{code} ({count})" for code, count in passed.items())
         lines += ["", f"Passed: {told}"]
     lines += [
-        f"Cannot be told: {one['code']} of {one['question']}: {one['reason']}"
+        f"Cannot be told ({one['code']} of {one['question']}): {one['reason']}"
         for one in report["checks"]
         if one["status"] == "not-possible"
     ]

@@ -44,6 +44,14 @@ def headline(report: dict[str, Any]) -> str:
     )
 
 
+def forgotten_weight(report: dict[str, Any]) -> str:
+    """What a log shows of the headline's question that forgets the importance weight, if any."""
+    head = report["headline"]
+    if head["unweighted_k1"] is None:
+        return ""
+    return f"A log that forgets the importance weight shows {number(head['unweighted_k1'])} for it."
+
+
 def trust(report: dict[str, Any]) -> str:
     """Whether to act on it, in one sentence."""
     head = report["headline"]

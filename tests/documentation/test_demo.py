@@ -1,0 +1,135 @@
+"""What the demo is said to show is true: each claim against the exact columns of its policies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kullback as kb
+from kullback.cli.report import demo_report
+
+(COLUMNS,) = kb.read(kb.demo_path())
+REPORT = demo_report()
+QUESTIONS = {one["question"]["text"]: one for one in REPORT["questions"]}
+FINDINGS = {one["code"]: one for one in REPORT["findings"]}
+
+
+def clustered(values: np.ndarray) -> tuple[float, float]:
+    """The mean over tokens and its error, clustered by prompt; written anew here."""
+    prompts = np.repeat(COLUMNS.clusters, COLUMNS.lengths)
+    _, group = np.unique(prompts, return_inverse=True)
+    sums, sizes = np.bincount(group, values), np.bincount(group)
+    residuals = sums - values.mean() * sizes
+    scale = len(sums) / (len(sums) - 1)
+    return values.mean(), np.sqrt(scale * (residuals**2).sum()) / sizes.sum()
+
+
+def log_probs(role: str) -> np.ndarray:
+    return COLUMNS.log_probs[role].astype(float)
+
+
+def exact(question: str) -> np.ndarray:
+    return COLUMNS.exact[question].astype(float)
+
+
+def test_it_asks_what_a_dump_is_usually_asked_and_two_things_more():
+    assert list(QUESTIONS) == [
+        "KL(rollout||old)",
+        "KL(rollout||current)",
+        "KL(rollout||reference)",
+        "KL(rollout||strong)",
+        "KL(rollout||rescored)",
+        "KL(current||reference) ~ rollout",
+        "KL(strong||reference) ~ rollout",
+        "KL(rescored||reference)",
+    ]
+    assert set(FINDINGS) == {
+        "tokens-do-not-match-text",
+        "negative-beyond-chance",
+        "weights-degenerate",
+        "mean-owned-by-few",
+    }
+
+
+def test_the_update_from_current_to_reference_is_estimated_within_its_error():
+    """KL(current‖reference) from rollout's tokens: w·k1 less the exact KL at the same prefixes."""
+    current, reference = log_probs("current"), log_probs("reference")
+    weight = np.exp(current - log_probs("rollout"))
+    truth = exact("KL(current||reference)")
+    gap, error = clustered(weight * (current - reference) - truth)
+    assert abs(gap) < 3 * error
+    told = QUESTIONS["KL(current||reference) ~ rollout"]
+    assert told["estimates"]["exact"]["mean"] == pytest.approx(truth.mean())
+    best = told["estimates"]["auto"]
+    assert best["low"] < truth.mean() < best["high"]
+    assert told["trust"] == {"verdict": "yes", "because": []}
+
+
+def test_a_log_that_forgets_the_weight_shows_a_negative_kl_there():
+    told = QUESTIONS["KL(current||reference) ~ rollout"]
+    assert told["unweighted_k1"] == pytest.approx(-0.0296, abs=5e-5)
+
+
+def test_four_sequences_make_the_engine_mismatch_five_times_too_large():
+    """Found by bytes. Without them k3 of rollout‖reference is 0.0031.
+
+    No exact KL of rollout exists. Of the same weights scored once more, KL(rescored‖reference) is
+    0.0031 at these prefixes too; the two are different policies and need not agree.
+    """
+    found = FINDINGS["tokens-do-not-match-text"]
+    assert found["numbers"]["rows"] == [7, 49, 67, 80]
+    odd = np.isin(COLUMNS.sequence_of_token, found["numbers"]["rows"])
+    terms = kb.k3(log_probs("reference") - log_probs("rollout"))
+    assert found["numbers"]["k3_with"] == pytest.approx(terms.mean(), rel=1e-9)
+    assert found["numbers"]["k3_without"] == pytest.approx(terms[~odd].mean(), rel=1e-9)
+    assert 5 < terms.mean() / terms[~odd].mean() < 5.5
+    assert "KL(rollout||reference)" in found["questions"]
+    assert "KL(current||reference) ~ rollout" not in found["questions"]
+
+
+def test_recomputed_log_probs_are_not_the_samplers():
+    """KL(rescored‖reference) is negative beyond chance, where the exact one is 0.0031."""
+    found = FINDINGS["negative-beyond-chance"]
+    total = (log_probs("rescored") - log_probs("reference")).sum()
+    assert found["numbers"]["log_p"] == pytest.approx(total, rel=1e-9)
+    assert np.exp(total) < 5e-5
+    told = QUESTIONS["KL(rescored||reference)"]
+    truth = exact("KL(rescored||reference)").mean()
+    assert told["estimates"]["auto"]["mean"] < 0 < truth
+    assert f"{truth:.4g}" in found["cost"]
+    assert told["sampler_check"]["verdict"] == "accused"
+    assert QUESTIONS["KL(rollout||reference)"]["sampler_check"]["verdict"] == "consistent"
+
+
+def test_the_strong_update_cannot_be_seen_from_rollout_and_the_report_says_so():
+    """KL(strong‖reference) by weights misses the exact one; 4 % of the tokens are left."""
+    told = QUESTIONS["KL(strong||reference) ~ rollout"]
+    truth = exact("KL(strong||reference)").mean()
+    best = told["estimates"]["auto"]
+    assert best["high"] < truth
+    assert told["weights"]["ess_fraction"] < 0.05
+    assert told["trust"]["verdict"] == "no"
+    assert "KL(strong||reference) ~ rollout" in FINDINGS["weights-degenerate"]["questions"]
+
+
+def test_a_few_tokens_own_the_mismatch_and_they_stand_where_ids_were_lost():
+    found = FINDINGS["mean-owned-by-few"]
+    rows = FINDINGS["tokens-do-not-match-text"]["numbers"]["rows"]
+    top = [one for one in QUESTIONS["KL(rollout||reference)"]["top"] if one["by"] == "k3"]
+    assert {one["row"] for one in top[:3]} <= set(rows)
+    assert "KL(rollout||reference)" in found["questions"]
+
+
+def test_the_readme_shows_what_the_demo_prints():
+    import io
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from kullback.reporting.text import print_report
+
+    out = io.StringIO()
+    print_report(REPORT, Console(file=out, width=100))
+    printed = "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert printed.strip() in readme

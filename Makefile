@@ -1,6 +1,6 @@
 # `make report` shows what kullback does; `make test` says whether it still does.
 .DEFAULT_GOAL := help
-.PHONY: help report test lint types layers docs-test clean
+.PHONY: help report test lint types layers docs-test bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,11 @@ layers: .venv/.ready-dev ## import-linter: who may import whom
 
 docs-test: .venv/.ready-dev ## the examples of README, docs and docstrings only
 	.venv/bin/pytest src tests/documentation
+
+bench: .venv/.ready-dev ## what the benchmarks measure, into results/ (about fifteen minutes)
+	.venv/bin/python benchmarks/startup.py
+	.venv/bin/python benchmarks/summarize.py
+	.venv/bin/python benchmarks/accusations.py
 
 clean: ## remove the environment, caches and reports
 	rm -rf .venv .hypothesis .import_linter_cache .pytest_cache .ruff_cache dist report.html report.json

@@ -275,4 +275,5 @@ def source_of(dump: Dump) -> dict[str, Any]:
         "damaged_rows": dump.damaged_rows,
         "damaged": [asdict(row) for row in dump.damaged[:20]],
         "columns": [asdict(guess) for guess in dump.columns],
+        "unused": dict(dump.unused),
     }

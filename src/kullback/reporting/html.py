@@ -175,8 +175,15 @@ def _checks(report: dict[str, Any]) -> str:
 
 
 def _columns(report: dict[str, Any]) -> str:
-    columns = report["source"].get("columns", [])
-    rows = [(one["column"], one["role"], one["how"], one["reason"]) for one in columns]
+    source = report["source"]
+    rows = [
+        (one["column"], one["role"], one["how"], one["reason"]) for one in source.get("columns", [])
+    ]
+    rows += [(name, "–", "not read", why) for name, why in source.get("unused", {}).items()]
+    rows += [
+        (f"{one['file']}, {one['place']}", "–", "damaged", one["reason"])
+        for one in source.get("damaged", [])
+    ]
     head = ("column", "read as", "how", "reason")
     return f"<h2>What was read</h2>{_table(head, rows, text=(1, 2, 3))}" if rows else ""
 

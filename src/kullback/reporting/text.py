@@ -107,7 +107,17 @@ def _checks(report: dict[str, Any]) -> list[str]:
 
 
 def _guesses(report: dict[str, Any]) -> list[str]:
-    """Columns that were not called by their canonical name, with the reason for each guess."""
-    columns = report["source"].get("columns", [])
-    told = [one for one in columns if one["how"] != "canonical"]
-    return [f"Read {one['column']} as {one['role']}: {one['reason']}" for one in told]
+    """What was guessed and what was left out, each with the reason; canonical names are neither."""
+    source = report["source"]
+    lines = [
+        f"Read {one['column']} as {one['role']}: {one['reason']}"
+        for one in source.get("columns", [])
+        if one["how"] != "canonical"
+    ]
+    if lines or source.get("sampler", "rollout") != "rollout":
+        lines.append(f"Took {source['sampler']} as the sampler: {source['sampler_reason']}")
+    lines += [f"Did not read {name}: {why}" for name, why in source.get("unused", {}).items()]
+    return lines + [
+        f"Left out {one['file']}, {one['place']}: {one['reason']}"
+        for one in source.get("damaged", [])
+    ]

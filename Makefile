@@ -29,6 +29,7 @@ docs-test: .venv/.ready-dev ## the examples of README, docs and docstrings only
 bench: .venv/.ready-dev ## what the benchmarks measure, into results/ (about fifteen minutes)
 	.venv/bin/python benchmarks/startup.py
 	.venv/bin/python benchmarks/summarize.py
+	.venv/bin/python benchmarks/coverage.py
 	.venv/bin/python benchmarks/accusations.py
 
 clean: ## remove the environment, caches and reports

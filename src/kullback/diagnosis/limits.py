@@ -101,7 +101,8 @@ def _few_clusters(summary: Summary) -> Finding | None:
         questions=tuple(few),
         claim=f"The intervals rest on {fewest:.0f} effective {summary.cluster_kind}s.",
         numbers={"effective_clusters": fewest},
-        cost="A 95 % interval from fewer than fifty covers the truth in 80 to 92 % of batches "
-        "when prompts differ.",
+        # Measured by benchmarks/coverage.py for log-normal KLs with σ = 0.6 and σ = 1.2.
+        cost="From 8 to 50, a 95 % interval held in 92 to 94 % of simulated batches when their KLs "
+        "differed mildly, and in 79 to 87 % when they differed widely.",
         advice="Read the intervals as optimistic; log more prompts, not more tokens.",
     )

@@ -34,6 +34,7 @@ ALIASES: dict[str, dict[str, tuple[str, ...]]] = {
     "verl": {
         "rollout_log_probs": ("log_probs.rollout",),
         "old_log_probs": ("log_probs.old",),
+        "log_prob": ("log_probs.current",),
         "ref_log_prob": ("log_probs.reference",),
         "teacher_logprobs": ("log_probs.teacher", "top_log_probs.teacher"),
         "teacher_ids": ("top_ids.teacher",),

@@ -226,6 +226,8 @@ def pack(
     """
     arrays = {name: floating(values, name) for name, values in log_probs.items()}
     arrays |= {name: floating(values, name) for name, values in (exact or {}).items()}
+    if not arrays:
+        raise ValueError("there are no log-probs: give at least one role")
     (first, array), *_ = arrays.items()
     shape = array.shape
     for name, values in arrays.items():
@@ -256,6 +258,8 @@ def _own_keys(arrays: Mapping[str, NDArray[Any]], sequences: int) -> NDArray[np.
 
 def floating(values: ArrayLike, name: str) -> NDArray[Any]:
     """Log-probs as float32 or float64; half precision is widened before anything is computed."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(f"{name} is a masked array: give its .data, and ~.mask as mask=")
     array = np.asarray(values)
     if array.dtype.kind not in "fiu":
         raise ValueError(f"{name} holds {array.dtype}, not numbers")
@@ -314,6 +318,9 @@ def cluster_keys(ids: ArrayLike | Sequence[Any]) -> NDArray[np.uint64]:
         raise ValueError(f"clusters are one id per sequence, not an array of shape {array.shape}")
     if array.dtype.kind in "iub":
         return _mix(array.astype(np.uint64))
+    missing = [i for i, one in enumerate(array.tolist()) if one is None or one != one]
+    if missing:
+        raise ValueError(f"clusters: entry {missing[0]} is missing; give every sequence an id")
     digests = [
         hashlib.blake2b(str(one).encode(errors="surrogatepass"), digest_size=8).digest()
         for one in array.tolist()

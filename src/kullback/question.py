@@ -196,7 +196,10 @@ def presumed_sampler(roles: Iterable[str]) -> Sampler:
 
 
 def default_questions(roles: Iterable[str], sampler: str | None = None) -> tuple[Question, ...]:
-    """What a report asks: the sampler against every other role, and current against reference.
+    """What a report asks: the sampler against every other role, and the policy against reference.
+
+    The policy is current, or old where current was not logged; it needs the weight if it is not
+    the sampler.
 
     Raises:
         ValueError: There is only one role, or none called like the sampler.
@@ -212,6 +215,7 @@ def default_questions(roles: Iterable[str], sampler: str | None = None) -> tuple
     if source not in there:
         raise ValueError(f"there are no log-probs of {source}, only of {', '.join(there)}")
     asked = [Question(source, role) for role in there if role != source]
-    if {"current", "reference"} <= {*there} - {source}:
-        asked.append(Question("current", "reference", source))
+    policy = next((role for role in ("current", "old") if role in there), source)
+    if "reference" in there and source not in (policy, "reference"):
+        asked.append(Question(policy, "reference", source))
     return tuple(asked)

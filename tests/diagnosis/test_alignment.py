@@ -80,3 +80,13 @@ def test_without_text_it_says_what_to_log():
     checks = diagnosis(replace(LOOP.sample(np.random.default_rng(0)), text=None)).checks
     assert checks[0].status == "not-possible"
     assert "log text and token_bytes" in checks[0].reason
+
+
+@pytest.mark.parametrize("places", [[0], [0, 1], [-1], [-2, -1], [3]])
+def test_a_format_token_that_the_reference_dislikes_is_no_shift(places):
+    """Sixty short peaked sequences; at the same places the reference gives e⁻²⁰."""
+    rng = np.random.default_rng(0)
+    policy = -rng.gamma(0.15, 2.0, size=(60, 40))
+    reference = policy + rng.normal(0.0, 0.1, size=policy.shape)
+    policy[:, places], reference[:, places] = -0.01, -20.0
+    assert not diagnosis(pack({"old": policy, "reference": reference})).accused

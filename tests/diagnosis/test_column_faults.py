@@ -47,7 +47,16 @@ def test_what_stands_there_instead_of_log_probs_is_named(p, said):
 
 
 def test_a_density_may_have_a_logarithm_above_zero():
-    assert not found(pack({"p": [[1.5, 0.7]], "q": [[1.0, 0.9]]}))
+    columns = pack({"p": [[1.5, 0.7]], "q": [[1.4, 0.9]]})
+    assert not found(columns)
+    check = diagnose_columns(summarize([columns])).checks[0]
+    assert (check.subject, check.status) == ("p", "not-possible")
+    assert "right for a density, wrong for a token" in check.reason
+
+
+def test_values_between_0_and_1_are_no_densities():
+    (finding,) = found(pack({"p": [[0.5, 0.7]], "q": [[-1.4, -0.9]]}))
+    assert (finding.code, finding.certainty) == ("not-log-probs", "likely")
 
 
 def test_rounding_above_zero_is_no_fault():
@@ -74,13 +83,46 @@ PADDED = [[-1.0, -2.0, 0.0, 0.0], [-1.0, 0.0, 0.0, 0.0], [-1.0, -1.0, -1.0, -2.0
 def test_padding_to_one_width_is_told_with_its_share():
     (finding,) = found(tokens(PADDED, PADDED))
     assert finding.code == "mask-covers-padding"
-    assert finding.numbers == {"sequences": 2, "tokens": 5, "share": pytest.approx(5 / 12)}
+    assert finding.numbers == {
+        "sequences": 2,
+        "tokens": 5,
+        "share": pytest.approx(5 / 12),
+        "token": 0,
+    }
 
 
 def test_certain_tokens_are_no_padding():
     """A tail under one role only, tails of unequal ends, and a single certain end."""
-    assert not found(tokens(PADDED, np.full((3, 4), -1.0)))
+    other = np.random.default_rng(0).normal(-2.0, 0.1, size=(3, 4))
+    assert not found(tokens(PADDED, other))
     ragged = pack({"p": np.array([-1.0, 0, 0, -1, -1, 0, 0, 0, 0])} | {
         "q": np.array([-1.0, 0, 0, -1, -1, 0, 0, 0, 0])}, lengths=[3, 6])  # fmt: skip
     assert not found(ragged)
     assert not found(tokens([[-1.0, 0.0], [-2.0, 0.0]], [[-1.0, 0.0], [-2.0, 0.0]]))
+
+
+def test_a_loop_of_certain_tokens_is_no_padding():
+    """Three rows of forty repeat three ids, with certainty, up to the common width."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(-2.0, 0.5, size=(40, 12))
+    values[:3, 4:] = 0.0
+    columns = pack({"p": values, "q": values})
+    ids = np.tile([5, 17, 9], 160)
+    assert not found(replace(columns, tokens=ids))
+    assert not found(columns)
+    check = next(
+        check
+        for check in diagnose_columns(summarize([columns])).checks
+        if check.code == "mask-covers-padding"
+    )
+    assert check.status == "not-possible"
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, -1e10])
+def test_padding_on_the_left_is_padding(value):
+    rng = np.random.default_rng(0)
+    values = rng.normal(-2.0, 0.5, size=(40, 12))
+    values[:20, :5] = value
+    (finding,) = found(pack({"p": values, "q": values}))
+    assert finding.code == "mask-covers-padding"
+    assert "20 of 40 sequences begin in a run of one constant" in finding.claim

@@ -120,21 +120,25 @@ def test_many_blocks_are_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_lags_compare_p_with_the_q_of_a_neighbor_in_the_same_sequence() -> None:
     rng = np.random.default_rng(2)
-    lengths = [4, 1, 0, 6]
-    p, q = rng.normal(size=11), rng.normal(size=11)
-    mask = np.ones(11)
-    mask[[2, 8]] = 0
-    p[9] = NAN
+    lengths = [4, 1, 0, 9, 2]
+    p, q = 2 * rng.normal(size=16), rng.normal(size=16)
+    mask = np.ones(16)
+    mask[7] = 0
+    p[13] = NAN
     state = QuestionState.of(pack({"p": p, "q": q}, lengths=lengths, mask=mask), Question("p", "q"))
     used = (mask == 1) & ~np.isnan(p)
-    sequence = np.repeat(np.arange(4), lengths)
+    sequence = np.repeat(np.arange(5), lengths)
+    inner = [
+        t
+        for t in range(1, 15)
+        if used[t - 1 : t + 2].all() and len(set(sequence[t - 1 : t + 2])) == 1
+    ]
+    assert inner == [1, 2, 9, 10, 11]
     for row, lag in enumerate(LAGS):
-        differences = [
-            p[t] - q[t + lag]
-            for t in range(11)
-            if 0 <= t + lag < 11 and used[t] and used[t + lag] and sequence[t] == sequence[t + lag]
-        ]
-        expected = len(differences), sum(differences), sum(d * d for d in differences)
+        differences = np.array([p[t] - q[t + lag] for t in inner])
+        squares = differences**2
+        cut = np.minimum(squares, 1).sum()
+        expected = len(inner), differences.sum(), squares.sum(), cut
         assert state.lags[row] == pytest.approx(expected, rel=1e-12)
 
 
@@ -148,16 +152,20 @@ def test_tokens_are_counted_as_usable_masked_missing_or_infinite() -> None:
 
 def test_what_neither_policy_can_say_counts_nothing() -> None:
     """Both are cut by top-p, and a third policy sampled."""
-    log_probs = {"p": [[-np.inf, -1.0]], "q": [[-np.inf, -2.0]], "s": [[-1.0, -1.0]]}
+    log_probs = {
+        "p": [[-1.0, -1.0, -1.0, -np.inf]],
+        "q": [[-1.0, -2.0, -1.0, -np.inf]],
+        "s": [[-1.0, -1.0, -1.0, -1.0]],
+    }
     state = QuestionState.of(pack(log_probs), Question("p", "q", "s"))
-    assert (state.tokens, state.infinite) == (2, 0)
+    assert (state.tokens, state.infinite) == (4, 0)
     assert (state.total("k1"), state.total("weight"), state.total("q_over_s")) == (
         1.0,
-        1.0,
+        3.0,
         pytest.approx(np.exp(-1) - 2),
     )
-    assert state.log_q_over_p.counts.sum() == 1
-    assert state.lags[1].tolist() == [1, 1, 1]
+    assert state.log_q_over_p.counts.sum() == 3
+    assert state.lags[1].tolist() == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize("question", ASKED, ids=str)

@@ -91,7 +91,7 @@ def test_a_summary_holds_every_question_role_and_sequence() -> None:
     for question, state in summary.questions.items():
         assert state.tokens + state.missing == inside
         assert (state.missing > 0) == ("reference" in question.roles)
-    assert summary.sequences.sequences == sum(len(columns.lengths) for columns in BATCHES)
+    assert summary.padding.sequences == sum(len(columns.lengths) for columns in BATCHES)
     assert summary.questions[Question("rollout", "old")].groups.clusters == 40
 
 

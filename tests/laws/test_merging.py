@@ -128,8 +128,8 @@ def test_a_summary_merges_like_its_parts() -> None:
             assert part[question].total("k1") == pytest.approx(
                 all_of_it[question].total("k1"), rel=1e-10
             )
-    assert both.sequences.misspelled == whole.sequences.misspelled > 0
-    assert both.sequences.tailed == whole.sequences.tailed
+    assert both.spelling.misspelled == whole.spelling.misspelled > 0
+    assert both.padding == whole.padding
     for role in "pqs":
         one, other = both.columns[role], whole.columns[role]
         assert one.size == pytest.approx(other.size, rel=1e-12)

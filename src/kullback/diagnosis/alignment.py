@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
@@ -19,7 +20,7 @@ def diagnose_alignment(summary: Summary) -> Diagnosis:
 
 
 def _text(summary: Summary) -> Diagnosis:
-    code, state = "tokens-do-not-match-text", summary.sequences
+    code, state = "tokens-do-not-match-text", summary.spelling
     if not state.checked:
         reason = "text and the bytes of the ids are not both logged: log text and token_bytes"
         return Diagnosis((), (Check(code, "the dump", "not-possible", reason),))
@@ -29,7 +30,7 @@ def _text(summary: Summary) -> Diagnosis:
         return Diagnosis((), (check,))
     moves = _moves(summary)
     cost, worst = _text_cost(moves)
-    rows = [place.row for place in state.misspelled_at]
+    rows = [place.row for place in state.places]
     finding = Finding(
         code=code,
         severity="error",
@@ -43,7 +44,7 @@ def _text(summary: Summary) -> Diagnosis:
         cost=cost,
         advice="Leave these sequences out, or take the ids from the engine's own output rather "
         "than from its log-prob entries or from re-tokenized text.",
-        where=tuple(str(place) for place in state.misspelled_at),
+        where=tuple(str(place) for place in state.places),
     )
     return Diagnosis((finding,), (check,))
 
@@ -58,10 +59,10 @@ class _Move:
 
     @property
     def matters(self) -> bool:
-        """Whether k1 moves by half its error, or k3 by a tenth of itself."""
+        """Whether k1 moves by half its error, or k3 by a tenth, or nothing is left without them."""
         with_them, without = self.k3
-        far = abs(self.k1[0] - self.k1[1]) > 0.5 * self.standard_error
-        return far or abs(with_them - without) > 0.1 * abs(without)
+        near = abs(self.k1[0] - self.k1[1]) <= 0.5 * self.standard_error
+        return not (near and abs(with_them - without) <= 0.1 * abs(without))
 
 
 def _moves(summary: Summary) -> dict[Question, _Move]:
@@ -69,9 +70,12 @@ def _moves(summary: Summary) -> dict[Question, _Move]:
     for question, part in summary.misspelled.items():
         whole = summary.questions[question]
         rest = whole.tokens - part.tokens
-        if rest and not whole.infinite:
+        if whole.tokens and not whole.infinite:
             k1, k3 = (
-                (whole.total(k) / whole.tokens, (whole.total(k) - part.total(k)) / rest)
+                (
+                    whole.total(k) / whole.tokens,
+                    (whole.total(k) - part.total(k)) / rest if rest else math.nan,
+                )
                 for k in ("k1", "k3")
             )
             moves[question] = _Move(k1, k3, from_state(whole, "k1").standard_error)
@@ -121,9 +125,16 @@ def _shift(summary: Summary) -> Diagnosis:
 
 
 def is_shifted(state: QuestionState) -> bool:
-    """Whether p and q fit each other better by half when one of them is moved by one token."""
+    """Whether p and q fit each other better by half when one of them is moved by one token.
+
+    So it must be for the variance and for the mean of squares cut at 1: not for a few tokens only.
+    """
     variances = _variances(state)
-    return bool(variances) and min(variances[-1], variances[1]) < 0.5 * variances[0]
+    if not variances:
+        return False
+    before, now, behind = state.lags[:, 3]
+    best, cut = (variances[-1], before) if variances[-1] < variances[1] else (variances[1], behind)
+    return best < 0.5 * variances[0] and cut < 0.5 * now
 
 
 def _shift_finding(shifted: dict[Question, tuple[int, dict[str, float]]]) -> Finding:
@@ -131,6 +142,7 @@ def _shift_finding(shifted: dict[Question, tuple[int, dict[str, float]]]) -> Fin
     role = shared.pop() if len(shared) == 1 else ""
     question, (lag, numbers) = next(iter(shifted.items()))
     who = f"the log-probs of {role}" if role else f"one side of {question}"
+    stand = "stand" if role else "stands"
     return Finding(
         code="shifted-by-one",
         severity="error",
@@ -139,7 +151,7 @@ def _shift_finding(shifted: dict[Question, tuple[int, dict[str, float]]]) -> Fin
         claim=(
             f"Moved by one token, {question.q} fits {question.p} better than as logged: "
             f"Var(log p − log q) falls from {numbers['variance_lag_0']:.3g} to "
-            f"{numbers[f'variance_lag_{lag}']:.3g}. So {who} stand one token off."
+            f"{numbers[f'variance_lag_{lag}']:.3g}. So {who} {stand} one token off."
         ),
         numbers=numbers | {"lag": float(lag)},
         cost="Every number of these pairs compares different tokens and means nothing.",
@@ -150,7 +162,7 @@ def _shift_finding(shifted: dict[Question, tuple[int, dict[str, float]]]) -> Fin
 
 def _variances(state: QuestionState) -> dict[int, float]:
     variances = {}
-    for lag, (count, total, squares) in zip(LAGS, state.lags, strict=True):
+    for lag, (count, total, squares, _) in zip(LAGS, state.lags, strict=True):
         if count < ENOUGH:
             return {}
         variances[lag] = float(squares / count - (total / count) ** 2)

@@ -6,12 +6,19 @@ from kullback.diagnosis.finding import Check, Diagnosis, Finding
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.summary import Summary
 
+FEW_PADDED = 0.1  # share of rows below which a run of one constant may be a policy's own
 ROUNDING = 0.01  # nats above 0 that low precision can leave in an honest log-softmax
 
 
 def holds_log_probs(state: ColumnState) -> bool:
-    """Whether no value is above 0 by more than rounding; the log of a density may be."""
-    return state.high <= ROUNDING or not state.discrete
+    """Whether the values can be logarithms of probabilities, or of densities.
+
+    A log-prob of a token is never above 0 by more than rounding. That of a density can be, but if
+    all lie between 0 and 1, and not at one value, they are probabilities.
+    """
+    if state.high <= ROUNDING:
+        return True
+    return not state.discrete and not 0 <= state.low < state.high <= 1
 
 
 def diagnose_columns(summary: Summary) -> Diagnosis:
@@ -36,7 +43,12 @@ def _one(code: str, subject: str, finding: Finding | None, reason: str) -> Diagn
 def _positive(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
     code = "not-log-probs"
     reason = f"the largest value is {state.high:.3g}; {state.positive} of {state.tokens} above 0"
+    if not state.tokens:
+        return Diagnosis((), (Check(code, role, "not-possible", "no token is inside the mask"),))
     if holds_log_probs(state):
+        if state.high > ROUNDING:
+            reason += ": right for a density, wrong for a token; log tokens to tell"
+            return Diagnosis((), (Check(code, role, "not-possible", reason),))
         return _one(code, role, None, reason)
     if state.low >= 0 and state.high <= 1:
         what = f"The values of {role} lie between 0 and 1: they are probabilities."
@@ -50,7 +62,7 @@ def _positive(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
     finding = Finding(
         code=code,
         severity="error",
-        certainty="certain",
+        certainty="certain" if state.discrete else "likely",
         questions=_of(summary, role),
         claim=f"{what} A log-probability of a token is never above 0.",
         numbers={"positive": state.positive, "tokens": state.tokens, "largest": state.high},
@@ -105,56 +117,74 @@ def _places(state: ColumnState, fault: str) -> tuple[str, ...]:
 
 
 def _infinite(summary: Summary) -> Diagnosis:
-    total = Diagnosis()
-    for question, state in summary.questions.items():
-        reason = f"{state.infinite} tokens outside a support"
-        finding = None
-        if state.infinite:
-            finding = Finding(
-                code="infinite-ratio",
-                severity="error",
-                certainty="certain",
-                questions=(str(question),),
-                claim=f"At {state.infinite} tokens of {question} a policy that should give the "
-                "token some probability gives none (log-prob −inf).",
-                numbers={"infinite": state.infinite, "tokens": state.tokens},
-                cost="The KL is infinite, and no finite estimate stands for it.",
-                advice="Score with the same sampling mask on both sides, or with none; look for "
-                "masked logits and for ids outside a vocabulary.",
-                where=tuple(
-                    place
-                    for role in question.roles
-                    for place in _places(summary.columns[role], "negative_infinite")
-                ),
-            )
-        total += _one("infinite-ratio", str(question), finding, reason)
-    return total
+    code = "infinite-ratio"
+    hit = {str(q): state for q, state in summary.questions.items() if state.infinite}
+    reasons = {str(q): f"{state.infinite} tokens" for q, state in summary.questions.items()}
+    checks = tuple(
+        Check(
+            code, question, "failed" if question in hit else "passed", f"{told} outside a support"
+        )
+        for question, told in reasons.items()
+    )
+    if not hit:
+        return Diagnosis((), checks)
+    worst = max(hit, key=lambda question: hit[question].infinite)
+    finding = Finding(
+        code=code,
+        severity="error",
+        certainty="certain",
+        questions=tuple(hit),
+        claim=f"At {hit[worst].infinite} tokens of {worst} a policy that should give the token "
+        "some probability gives none (a log-prob of −inf).",
+        numbers={question: state.infinite for question, state in hit.items()},
+        cost="The KL is infinite, and no finite estimate stands for it.",
+        advice="Score with the same sampling mask on both sides, or with none; look for masked "
+        "logits and for ids outside a vocabulary.",
+        where=tuple(
+            place
+            for state in summary.columns.values()
+            for place in _places(state, "negative_infinite")
+        ),
+    )
+    return Diagnosis((finding,), checks)
 
 
 def _padding(summary: Summary) -> Diagnosis:
-    """Rows padded to one width, whose padding of zeros is counted.
+    """Rows padded to one width, whose padding is counted.
 
-    A zero alone proves nothing (a token can be certain), nor does a tail of them: an honest policy
-    may repeat itself with certainty. Padding ends at the common width, in more rows than one.
+    A run of one constant under every role proves nothing alone: an honest policy may repeat itself
+    with certainty. Padding fills its rows to the common width and, where ids are logged, is one id;
+    where they are not, it must be in a tenth of all rows.
     """
-    code, state = "mask-covers-padding", summary.sequences
-    reason = f"{state.tailed} sequences end in log-probs of 0 under every role"
-    if state.tailed < 2 or state.tail_shortest < state.longest:
-        return _one(code, "the dump", None, reason)
-    tokens = max(column.tokens for column in summary.columns.values())
-    share = state.tail_tokens / tokens
+    code, state = "mask-covers-padding", summary.padding
+    kinds = {
+        kind: runs
+        for kind, runs in state.runs.items()
+        if runs.sequences >= 2 and runs.shortest == state.longest
+    }
+    if not kinds:
+        return _one(code, "the dump", None, "no rows are filled up to one width by a constant")
+    (side, values, identity), runs = max(kinds.items(), key=lambda item: item[1].sequences)
+    told = f"{runs.sequences} of {state.sequences} sequences {side} in a run of one constant"
+    if runs.sequences < FEW_PADDED * state.sequences:
+        reason = f"{told}: padding, or a policy that repeats itself"
+        return Diagnosis((), (Check(code, "the dump", "not-possible", reason),))
+    share = runs.tokens / max(column.tokens for column in summary.columns.values())
+    spoken = ", ".join(
+        f"{value:g} for {role}" for role, value in zip(summary.columns, values, strict=True)
+    )
     finding = Finding(
         code=code,
         severity="error",
         certainty="likely",
         questions=tuple(str(question) for question in summary.questions),
-        claim=f"{state.tailed} of {state.sequences} sequences end in {state.tail_tokens} tokens "
-        f"with log-prob 0 under every role, all at the width of {state.longest}: padding is "
-        "counted as tokens.",
-        numbers={"sequences": state.tailed, "tokens": state.tail_tokens, "share": share},
-        cost=f"Each padded token adds 0 to the sum and 1 to the count: every token mean is "
-        f"{share:.0%} too small.",
+        claim=f"{told} ({spoken}), {runs.tokens} tokens in all, and each is {state.longest} tokens "
+        "wide: padding is counted as tokens.",
+        numbers={"sequences": runs.sequences, "tokens": runs.tokens, "share": share}
+        | ({} if identity is None else {"token": identity}),
+        cost=f"{share:.0%} of all tokens are padding. Each adds a constant to the sum and 1 to the "
+        "count.",
         advice="Take the mask from the lengths, not from the place of the end-of-text token.",
-        where=tuple(str(place) for place in state.tailed_at),
+        where=tuple(map(str, runs.places)),
     )
-    return _one(code, "the dump", finding, reason)
+    return _one(code, "the dump", finding, told)

@@ -98,11 +98,13 @@ def sampler_tests(summary: Summary) -> tuple[Test, ...]:
 def _is_fit(summary: Summary, question: Question, state: QuestionState) -> bool:
     """Whether the product of its ratios is a martingale at all, if the sampler is honest.
 
-    It is none over a selection: a token outside a support makes the whole product 0, and is left
-    out of the sums. Nor is it one if a column holds something else, or stands elsewhere.
+    It is none over a selection: a token outside a support makes the whole product 0 and is left
+    out of the sums, and a log-prob may be missing because of what was drawn. Nor is it one if a
+    column holds something else, or stands elsewhere.
     """
     log_probs = all(holds_log_probs(summary.columns[role]) for role in question.roles)
-    return bool(state.tokens) and not state.infinite and log_probs and not is_shifted(state)
+    whole = state.tokens > 0 and not state.infinite and not state.missing
+    return whole and log_probs and not is_shifted(state)
 
 
 def _slack(summary: Summary, pair: tuple[str, str], tokens: int) -> float:
@@ -293,9 +295,9 @@ def _not_possible(summary: Summary, role: str, made: set[str]) -> list[Check]:
     checks = []
     if "entropy" not in made and "heads" not in made:
         told = (
-            f"only {prefixes} prefixes with an entropy of {ENTROPY_FLOOR} nats or more"
-            if prefixes
-            else f"neither entropy nor top-k log-probs of {role} are logged"
+            f"neither entropy nor top-k log-probs of {role} are logged"
+            if state is None
+            else f"only {prefixes} prefixes with an entropy of {ENTROPY_FLOOR} nats or more"
         )
         checks.append(
             Check(

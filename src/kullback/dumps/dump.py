@@ -166,6 +166,8 @@ class Dump:
 def _format(path: str) -> str:
     """Parquet or JSON lines, by the first bytes: a suffix is no proof."""
     try:
+        if not Path(path).is_file():  # a pipe would lose its beginning here
+            raise DumpError(f"{path} is no regular file; it is read more than once: copy it to one")
         with Path(path).open("rb") as file:
             head = file.read(4096)
     except OSError as error:
@@ -175,7 +177,9 @@ def _format(path: str) -> str:
     if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
         return "JSON lines"
     what = "is empty" if not head else "begins neither as Parquet (PAR1) nor as JSON lines ({)"
-    raise DumpError(f"{path} {what}: give a rollout dump in one of these formats")
+    raise DumpError(
+        f"{path} {what}: give a Parquet file, or text with one JSON object per line, uncompressed"
+    )
 
 
 def _require_same(first: Recognition, other: Recognition) -> None:

@@ -236,6 +236,8 @@ def _no_number(state: QuestionState, method: str) -> str | None:
         return f"infinite: {state.infinite} tokens outside a support"
     if question.weight == "cumulative" and question.level == "sequence_mean":
         return "prefix weights answer per token and per sequence only"
+    if question.level == "sequence_sum" and state.missing:
+        return f"{state.missing} missing log-probs leave the sums of their sequences short"
     if question.weight == "cumulative" and state.missing:
         return f"{state.missing} missing log-probs break the weights of the prefixes behind them"
     return None
@@ -274,6 +276,8 @@ def _marks(state: QuestionState, method: str, effective: float, in_sample: bool)
     random_length = state.shortest != state.longest
     if sampled and state.question.level == "sequence_mean" and random_length:
         marks.append("selected-on-outcome")
+    if sampled and state.missing:
+        marks.append("missing-values")
     if sampled and effective < FEW_CLUSTERS:
         marks.append("few-clusters")
     if sampled and state.question.weight != "none" and ess_fraction(state) < FEW_EFFECTIVE:

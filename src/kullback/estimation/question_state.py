@@ -37,7 +37,8 @@ class QuestionState:
         groups: First-order sums by cluster, the rows named by ``GROUP_TERMS``.
         products: Sums of products of terms over all tokens, in the order of ``PRODUCTS``.
         log_q_over_p: The distribution of log r over the sampled tokens.
-        lags: Count, sum and sum of squares of log p(x_t) − log q(x_{t+lag}), [lags, 3].
+        lags: Count, sum, sum of squares and of squares cut at 1 of log p(x_t) − log q(x_{t+lag}),
+            [lags, 4].
         masked: Tokens outside the mask.
         missing: Tokens in the mask of which a log-prob was not logged.
         infinite: Tokens in the mask outside a support.
@@ -166,23 +167,25 @@ def _histogram(columns: Columns, question: Question, usable: Usable) -> Histogra
 
 
 def _lagged(columns: Columns, question: Question, used: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The differences log p(x_t) − log q(x_{t+lag}) within sequences: small at the true lag."""
-    count = len(columns)
+    """The differences d = log p(x_t) − log q(x_{t+lag}): small at the true lag.
+
+    All lags are taken at the same tokens, those with a neighbor on either side; and d² is summed
+    as it is and cut at 1. Else one token that q dislikes, at the same place of every sequence (a
+    format token, the end of text), would stand at one lag and not at the others.
+    """
     fit = used & np.isfinite(columns.log_probs[question.p])
     p, q = (
         np.where(fit, columns.log_probs[role], 0.0).astype(np.float64)
         for role in (question.p, question.q)
     )
-    begins = np.zeros(count + 1, dtype=bool)  # a pair must not reach over one of these
-    begins[columns.ends] = True
-    sums = np.zeros((len(LAGS), 3))
+    first = np.zeros(len(columns) + 1, dtype=bool)
+    first[columns.starts] = True
+    inner = fit[:-2] & fit[1:-1] & fit[2:] & ~first[1:-2] & ~first[2:-1]
+    sums = np.zeros((len(LAGS), 4))
     for row, lag in enumerate(LAGS):
-        here = slice(max(0, -lag), count - max(0, lag))
-        there = slice(max(0, lag), count - max(0, -lag))
-        both = fit[here] & fit[there]
-        if lag:
-            both &= ~begins[1:count]
-        differences = np.where(both, p[here] - q[there], 0.0)
+        there = q[1 + lag : len(columns) - 1 + lag]
+        differences = np.where(inner, p[1:-1] - there, 0.0)
         # Not np.dot: a BLAS may split a sum among its threads, and the last bits with it.
-        sums[row] = both.sum(), differences.sum(), (differences * differences).sum()
+        squares = differences * differences
+        sums[row] = inner.sum(), differences.sum(), squares.sum(), np.minimum(squares, 1.0).sum()
     return sums

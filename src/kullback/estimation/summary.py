@@ -13,9 +13,10 @@ import numpy as np
 
 from kullback.columns import Columns
 from kullback.estimation.column_state import ColumnState
+from kullback.estimation.padding_state import PaddingState
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.sampler_state import SamplerState
-from kullback.estimation.sequence_state import SequenceState, partings
+from kullback.estimation.spelling_state import SpellingState, partings
 from kullback.question import Question, default_questions
 
 K = TypeVar("K")
@@ -31,7 +32,8 @@ class Summary:
         misspelled: The same over the sequences alone whose ids do not spell their text.
         columns: What each role's log-probs look like.
         samplers: Whether each role can have sampled, where the dump lets one tell.
-        sequences: What whole sequences show.
+        spelling: Whether the ids spell the text.
+        padding: Whether sequences begin or end in runs of one constant.
         cluster_kind: ``prompt`` or ``sequence``.
     """
 
@@ -39,7 +41,8 @@ class Summary:
     misspelled: dict[Question, QuestionState]
     columns: dict[str, ColumnState]
     samplers: dict[str, SamplerState]
-    sequences: SequenceState
+    spelling: SpellingState
+    padding: PaddingState
     cluster_kind: str
 
     @classmethod
@@ -53,19 +56,23 @@ class Summary:
             {role: ColumnState.of(columns, role) for role in columns.log_probs},
             {role: SamplerState.of(columns, role) for role in columns.log_probs
              if role in columns.entropy or role in columns.top_k},
-            SequenceState.of(columns),
+            SpellingState.of(columns),
+            PaddingState.of(columns),
             columns.cluster_kind,
         )  # fmt: skip
 
     def __add__(self, other: Summary) -> Summary:
         if self.cluster_kind != other.cluster_kind:
             raise ValueError("one side is clustered by prompt and the other by sequence")
+        if self.questions.keys() != other.questions.keys():
+            raise ValueError("the two sides answer different questions: ask both the same")
         return Summary(
             _added(self.questions, other.questions),
             _added(self.misspelled, other.misspelled),
             _added(self.columns, other.columns),
             _added(self.samplers, other.samplers),
-            self.sequences + other.sequences,
+            self.spelling + other.spelling,
+            self.padding + other.padding,
             self.cluster_kind,
         )
 
@@ -78,7 +85,7 @@ def _added(a: dict[K, Any], b: dict[K, Any]) -> dict[K, Any]:
 def summarize(
     batches: Iterable[Columns],
     *,
-    questions: Sequence[Question] | None = None,
+    questions: Sequence[Question | str] | None = None,
     sampler: str | None = None,
     jobs: int = 1,
     on_batch: Callable[[Columns], None] | None = None,
@@ -90,8 +97,8 @@ def summarize(
 
     Args:
         batches: Batches of whole sequences, a dump for example.
-        questions: What is asked; by default the sampler against every other role, and current
-            against reference.
+        questions: What is asked, as questions or as text; by default the sampler against every
+            other role, and the policy against the reference.
         sampler: The role that sampled; by default the likeliest of those logged.
         jobs: Threads that work on batches.
         on_batch: Called with each batch when it has been read (for a progress bar).
@@ -99,8 +106,9 @@ def summarize(
     Raises:
         ValueError: There is no batch, or a question names a role without log-probs.
     """
+    asked = [Question.parse(q) if isinstance(q, str) else q for q in questions or ()]
     total: Summary | None = None
-    for summary in _in_order(_work(batches, questions, sampler, on_batch), jobs):
+    for summary in _in_order(_work(batches, asked, sampler, on_batch), jobs):
         total = summary if total is None else total + summary
     if total is None:
         raise ValueError("there is no sequence to summarize")
@@ -109,7 +117,7 @@ def summarize(
 
 def _work(
     batches: Iterable[Columns],
-    questions: Sequence[Question] | None,
+    questions: Sequence[Question],
     sampler: str | None,
     on_batch: Callable[[Columns], None] | None,
 ) -> Iterator[Callable[[], Summary]]:

@@ -168,7 +168,7 @@ def _weights(state: QuestionState) -> dict[str, Any]:
         chi2 = (
             state.product("k3", "k3") - 2 * state.product("k1", "k3") + state.product("k1", "k1")
         ) / count
-        mean = 1 + state.total("q_over_s") / count
+        mean = np.float64(1 + state.total("q_over_s") / count)  # overflows to inf, not to an error
         square = chi2 + 2 * mean - 1
         ess, largest = (
             mean**2 / square if square > 0 else math.nan,
@@ -235,13 +235,13 @@ def _trust(
 
 
 def _headline(questions: list[dict[str, Any]]) -> dict[str, Any]:
-    """The one number of the report: current against reference if asked, else the first."""
-    wanted = [
-        one
-        for one in questions
-        if (one["question"]["p"], one["question"]["q"]) == ("current", "reference")
-    ]
-    chosen = (wanted or questions)[0]
+    """The one number of the report: the policy against the reference if asked, else the first."""
+
+    def rank(one: dict[str, Any]) -> tuple[bool, bool, bool]:
+        p, q = one["question"]["p"], one["question"]["q"]
+        return q != "reference", p != "current", p != "old"
+
+    chosen = min(questions, key=rank)
     trust = chosen["trust"]
     return {
         "question": chosen["question"]["text"],

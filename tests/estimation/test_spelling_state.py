@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kullback.columns import Columns, Place, pack
-from kullback.estimation.sequence_state import NAMED, SequenceState, partings
+from kullback.estimation.spelling_state import NAMED, SpellingState, partings
 
 CUT = "\N{REPLACEMENT CHARACTER}"
 
@@ -43,6 +43,9 @@ def spelled(*sequences: tuple[Sequence[bytes | None], str | None]) -> Columns:
         ([b"\n\n", b"Hello", b"  "], "Hello"),
         (["\u3000你好".encode(), "\u00a0".encode()], "你好"),  # of any script
         ([b"  "], ""),
+        ([b"so", b" END", b"OFTEXT"], "so"),  # a stop string, cut off
+        ([b"so", None], "so<|im_end|>"),  # a special id, shown
+        ([None, b"so", None, b"me"], "<|im_start|>so<tool>me"),
     ],
 )
 def test_ids_that_spell_their_text(pieces, text: str) -> None:
@@ -57,11 +60,10 @@ def test_ids_that_spell_their_text(pieces, text: str) -> None:
         ([b"Hello", b" world", b"?"], "Hello world!", 2),
         ([None, b"Hello", b" there", None], "Hello world", 2),
         ([b"\xe4", b"\xbd\xa1", b"!"], "你!", 1),
-        ([b"Hello", b" world", b" again"], "Hello world", 2),  # more ids than text
+        ([b"Hello", b" world", b" again" * 12], "Hello world", 2),  # far more ids than text
+        ([b"so", None, b"me"], "so<|tool|>mine", 2),
+        ([b"so", None], "so" + 65 * "x", 1),  # too long for a special id
         ([b"Hello", b" wo"], "Hello world", 1),  # more text than ids
-        ([b"so", b"\xff"], "so", 1),  # the beginning of no character
-        ([b"so", b"\xe4\xbd", b"a"], "so", 1),  # incomplete, but not at the end
-        ([b"so", b"a", b"\xe4\xbd"], "so", 1),  # more than a character
         ([b"so"], "so" + CUT, 0),  # nothing was cut
         ([b" Hello", b" there", b"!"], "Hello world!", 1),  # behind stripped white space
     ],
@@ -69,9 +71,9 @@ def test_ids_that_spell_their_text(pieces, text: str) -> None:
 def test_ids_that_do_not_spell_their_text_part_from_it_somewhere(pieces, text, at: int) -> None:
     columns = spelled(([b"a", b"b"], "ab"), (pieces, text))
     assert partings(columns) == {0: None, 1: at}
-    state = SequenceState.of(columns)
-    assert (state.sequences, state.checked, state.misspelled) == (2, 2, 1)
-    assert state.misspelled_at == (Place("", 1, at),)
+    state = SpellingState.of(columns)
+    assert (state.checked, state.misspelled) == (2, 1)
+    assert state.places == (Place("", 1, at),)
 
 
 def test_one_changed_id_is_found_where_it_stands() -> None:
@@ -83,12 +85,12 @@ def test_one_changed_id_is_found_where_it_stands() -> None:
 
 def test_text_without_any_id_accuses_no_other_sequence() -> None:
     for columns in (spelled(([], "lost")), spelled(([], "lost"), ([b"a"], "a"))):
-        state = SequenceState.of(columns)
-        assert state.misspelled_at in ((), (Place("", 0, 0),))
+        state = SpellingState.of(columns)
+        assert state.places in ((), (Place("", 0, 0),))
 
 
 def test_half_of_a_surrogate_pair_is_no_traceback() -> None:
-    state = SequenceState.of(spelled(([b"Hello"], "Hello\ud83d")))
+    state = SpellingState.of(spelled(([b"Hello"], "Hello\ud83d")))
     assert state.checked == 1
 
 
@@ -97,55 +99,32 @@ def test_what_has_no_text_or_no_bytes_is_not_checked() -> None:
     assert partings(columns) == {1: None}
     for unknown in (replace(columns, text=None), replace(columns, token_bytes=None)):
         assert partings(unknown) == {}
-        assert SequenceState.of(unknown).checked == 0
-
-
-def padded(*rows: list[float], mask=None, **other: list[list[float]]) -> SequenceState:
-    roles = {"old": list(rows), **other}
-    width = max(len(row) for row in rows)
-    full = {role: [row + [0.0] * (width - len(row)) for row in r] for role, r in roles.items()}
-    return SequenceState.of(pack(full, mask=mask))
-
-
-def test_a_tail_is_two_or_more_zeros_under_every_role() -> None:
-    state = padded([-1.0, -1, 0, 0, 0], [-1.0, -1, -1, -1, 0], [-1.0, 0, 0, 0, 0], [0.0] * 5)
-    assert (state.tailed, state.tail_tokens) == (3, 3 + 4 + 5)
-    assert (state.tail_shortest, state.longest) == (5, 5)
-    assert state.tailed_at == (Place("", 0, 2), Place("", 2, 1), Place("", 3, 0))
-    one_role = padded([-1.0, 0, 0, 0], new=[[-1.0, 0, -0.1, 0]])
-    assert one_role.tailed == 0
-    assert padded([-1.0, 0, -0.1, 0], new=[[-1.0, 0, 0, 0]]).tailed == 0
-    both = padded([-1.0, 0, 0, 0], new=[[-1.0, -0.1, 0, 0]])
-    assert (both.tailed, both.tail_tokens) == (1, 2)
-
-
-def test_zeros_outside_the_mask_are_no_tail() -> None:
-    rows = [-1.0, 0, 0, 0], [-1.0, -1, 0, 0]
-    assert padded(*rows, mask=[[1, 1, 0, 0], [1, 1, 0, 0]]).tailed == 0
-
-
-def test_the_tail_of_a_short_sequence_tells_its_length() -> None:
-    columns = pack({"old": [-1.0, 0, 0, -1, -1, -1, -1, 0]}, lengths=[3, 0, 5])
-    state = SequenceState.of(columns)
-    assert (state.tailed, state.tail_shortest, state.longest) == (1, 3, 5)
+        assert SpellingState.of(unknown).checked == 0
 
 
 def test_states_add_and_name_the_first_places() -> None:
     columns = spelled(*(([b"a", b"b"], "ab" if i % 3 else "ax") for i in range(90)), ([b"c"], None))
-    zeros = replace(columns, log_probs={"old": np.where(np.arange(181) % 7 < 5, 0.0, -1.0)})
-    whole = SequenceState.of(zeros)
+    whole = SpellingState.of(columns)
     rows = np.arange(91)
     parts = [
-        SequenceState.of(replace(zeros, rows=rows).take(slice(a, b)))
+        SpellingState.of(replace(columns, rows=rows).take(slice(a, b)))
         for a, b in ((0, 10), (10, 10), (10, 55), (55, 91))
     ]
     assert reduce(add, parts) == parts[0] + (parts[1] + (parts[2] + parts[3])) == whole
-    assert whole.misspelled == 30
-    assert len(whole.misspelled_at) == len(whole.tailed_at) == NAMED
-    assert whole.misspelled_at[:2] == (Place("", 0, 1), Place("", 3, 1))
+    assert (whole.checked, whole.misspelled, len(whole.places)) == (90, 30, NAMED)
+    assert whole.places[:2] == (Place("", 0, 1), Place("", 3, 1))
 
 
 def test_no_sequence_is_the_neutral_element() -> None:
-    some = SequenceState.of(spelled(([b"a"], "b")))
-    empty = SequenceState.of(spelled())
+    some = SpellingState.of(spelled(([b"a"], "b")))
+    empty = SpellingState.of(spelled())
     assert empty + some == some + empty == some
+
+
+def test_the_text_may_be_of_the_tokens_inside_the_mask() -> None:
+    """Prompt and response in one row, the mask on the response, the text its completion."""
+    columns = spelled(([b"Q", b"?", b"yes", b"!"], "yes!"))
+    masked = replace(columns, mask=np.array([False, False, True, True]))
+    assert partings(masked) == {0: None}
+    assert partings(columns) != {0: None}
+    assert partings(replace(masked, text=["no!"])) != {0: None}

@@ -1,0 +1,113 @@
+"""Do the token ids spell the logged text? In bytes, sequence by sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from kullback.columns import Columns, Place
+
+NAMED = 20  # places kept by name; the rest are counted
+CUT = "\N{REPLACEMENT CHARACTER}".encode()  # what decoders write for a character cut short
+UNSEEN = 64  # bytes that a stop string or a special id may have, at most
+
+
+@dataclass(frozen=True, slots=True)
+class SpellingState:
+    """Counts of whole sequences. ``a + b`` counts both.
+
+    Args:
+        checked: Sequences with both text and the bytes of their ids.
+        misspelled: Of these, the ones whose ids do not spell their text.
+        places: Where the first of them part from their text.
+    """
+
+    checked: int
+    misspelled: int
+    places: tuple[Place, ...]
+
+    @classmethod
+    def of(cls, columns: Columns) -> SpellingState:
+        """The counts of one batch."""
+        parted = partings(columns)
+        odd = [(i, position) for i, position in parted.items() if position is not None]
+        return cls(
+            checked=len(parted),
+            misspelled=len(odd),
+            places=tuple(columns.place_in(i, position) for i, position in odd[:NAMED]),
+        )
+
+    def __add__(self, other: SpellingState) -> SpellingState:
+        return SpellingState(
+            self.checked + other.checked,
+            self.misspelled + other.misspelled,
+            (self.places + other.places)[:NAMED],
+        )
+
+
+def partings(columns: Columns) -> dict[int, int | None]:
+    """By sequence, where it can be checked: the position where its ids part from its text, or None.
+
+    Compared are whole sequences, in bytes, since a legal token may be part of a character. What
+    honest logs do is allowed: the text may be of all tokens or of those inside the mask; it may be
+    stripped of white space, lack its end (a stop string is cut off, a last character incomplete),
+    and show a special id or not.
+    """
+    if columns.text is None or columns.token_bytes is None:
+        return {}
+    found: dict[int, int | None] = {}
+    spans = zip(columns.starts.tolist(), columns.ends.tolist(), columns.text, strict=True)
+    for i, (start, end, text) in enumerate(spans):
+        if text is None:
+            continue
+        pieces = columns.token_bytes[start:end]
+        inside = columns.mask[start:end].tolist()
+        masked = [piece for piece, flag in zip(pieces, inside, strict=True) if flag]
+        written = _bare(text.encode(errors="surrogatepass"))
+        if _spells(pieces, written) or (len(masked) < len(pieces) and _spells(masked, written)):
+            found[i] = None
+        else:
+            found[i] = _parting([piece or b"" for piece in pieces], written)
+    return found
+
+
+def _bare(text: bytes) -> bytes:
+    """Without the white space, of any script, at its ends."""
+    return text.decode(errors="surrogateescape").strip().encode(errors="surrogateescape")
+
+
+def _spells(pieces: Sequence[bytes | None], written: bytes) -> bool:
+    spelled = _bare(b"".join(piece or b"" for piece in pieces))
+    for whole in (written, _bare(written.removesuffix(CUT))):
+        rest = spelled[len(whole) :]
+        if spelled.startswith(whole) and len(rest) <= UNSEEN and (rest or whole == written):
+            return True
+    return _shows_special(pieces, written)
+
+
+def _shows_special(pieces: Sequence[bytes | None], written: bytes) -> bool:
+    """Whether the text is that of the ids, with something short in the place of a special one."""
+    words: list[list[bytes]] = [[]]
+    for piece in pieces:
+        if piece is None:
+            words.append([])
+        else:
+            words[-1].append(piece)
+    at = 0
+    for i, word in enumerate(b"".join(parts) for parts in words):
+        found = written.find(word, at, at + len(word) + (UNSEEN if i else 0))
+        if found < 0:
+            return False
+        at = found + len(word)
+    return len(words) > 1 and len(written) - at <= (0 if words[-1] else UNSEEN)
+
+
+def _parting(pieces: list[bytes], written: bytes) -> int:
+    """The first position whose token is not the text at its place."""
+    spelled = b"".join(pieces)
+    bare = _bare(spelled)
+    differs = (i for i, (a, b) in enumerate(zip(bare, written, strict=False)) if a != b)
+    same = spelled.find(bare) + next(differs, min(len(bare), len(written)))
+    ends = accumulate(len(piece) for piece in pieces)
+    return next((i for i, end in enumerate(ends) if end > same), max(len(pieces) - 1, 0))

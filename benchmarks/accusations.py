@@ -19,12 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kullback.columns import Columns
-from kullback.diagnosis.diagnose import diagnose
-from kullback.estimation.summary import summarize
-from kullback.worlds.catalogue import CLEAN_WORLDS
-from kullback.worlds.faults import FAULTS
-from kullback.worlds.mixture import Mixture
+import kullback as kb
+from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
 
 RESULTS = Path(__file__).parent.parent / "results" / "accusations.jsonl"
 PROMPTS = (16, 64)
@@ -47,13 +43,13 @@ def cells(reports: int, fault_reports: int) -> Iterator[tuple[str, int, Callable
             )
 
 
-def run(name: str, reports: int, draw: Callable[[np.random.Generator], Columns]) -> dict:
+def run(name: str, reports: int, draw: Callable[[np.random.Generator], kb.Columns]) -> dict:
     """One cell: how many reports accuse, and by which codes."""
     codes: Counter[str] = Counter()
     accused = 0
     for seed in range(reports):
         rng = np.random.default_rng([zlib.crc32(name.encode()), seed])
-        diagnosis = diagnose(summarize([draw(rng)]))
+        diagnosis = kb.diagnose(kb.summarize([draw(rng)]))
         accused += diagnosis.accused
         codes.update({finding.code for finding in diagnosis.findings if finding.accuses})
     return {"cell": name, "reports": reports, "accused": accused, "codes": dict(codes)}

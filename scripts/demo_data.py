@@ -10,6 +10,7 @@ give the same bytes. Where the data come from: docs/format.md, "The bundled demo
 from __future__ import annotations
 
 import sys
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def demo(folder: Path) -> Columns:
 
 def exact(tokens: Any) -> dict[str, Any]:
     """The exact KLs between the roles of the demo; ``kl_A_B`` of the source is KL(A||B)."""
-    pairs = [(p, q) for p in ROLES for q in ROLES if p != q]
+    pairs = permutations(ROLES, 2)
     named = {str(Question(p, q)): f"kl_{ROLES[p]}_{ROLES[q]}" for p, q in pairs}
     return {
         name: tokens[column].to_numpy()

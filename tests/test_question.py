@@ -10,6 +10,7 @@ from kullback.question import (
     LEVELS,
     Question,
     default_questions,
+    is_role,
     metric_keys,
     presumed_sampler,
 )
@@ -28,6 +29,11 @@ def questions(draw: st.DrawFn) -> Question:
     sampler = draw(st.sampled_from([p, q]) | roles)
     prefixes = draw(st.sampled_from([p, sampler]))
     return Question(p, q, sampler, prefixes, draw(st.sampled_from(list(LEVELS))))
+
+
+def test_what_may_name_a_policy():
+    assert all(map(is_role, ("old", "my.role-2", "A_1", "prefixes")))
+    assert not any(map(is_role, ("", "old policy", "2nd", "_old", "old\n", "KL(a||b)")))
 
 
 @PROPERTY

@@ -23,37 +23,21 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Where each name lives; it is loaded when first used, so that an import costs nothing.
+# Where the names live. A file is loaded when a name of it is first used: an import costs nothing.
 _HOMES = {
-    "Columns": "columns",
-    "Diagnosis": "diagnosis.finding",
-    "Dump": "dumps",
-    "Estimate": "estimation.estimate",
-    "Finding": "diagnosis.finding",
-    "Question": "question",
-    "Shape": "formulas.shape",
-    "Summary": "estimation.summary",
-    "Totals": "levels",
-    "demo_path": "dumps",
-    "diagnose": "diagnosis.diagnose",
-    "divergence": "formulas.divergences",
-    "entropy": "formulas.categorical",
-    "estimate": "estimation.estimate",
-    "exact": "formulas.categorical",
-    "f_form": "formulas.k_family",
-    "k1": "formulas.k_family",
-    "k2": "formulas.k_family",
-    "k3": "formulas.k_family",
-    "k_lambda": "formulas.k_family",
-    "other_direction": "formulas.k_family",
-    "pack": "columns",
-    "read": "dumps",
-    "report": "reporting.write",
-    "shape": "formulas.shape",
-    "summarize": "estimation.summary",
-    "totals": "levels",
-    "worlds": "",
-    "write": "dumps",
+    "columns": ("Columns", "pack"),
+    "diagnosis.diagnose": ("diagnose",),
+    "diagnosis.finding": ("Diagnosis", "Finding"),
+    "dumps": ("Dump", "demo_path", "read", "write"),
+    "estimation.estimate": ("Estimate", "estimate"),
+    "estimation.summary": ("Summary", "summarize"),
+    "formulas.categorical": ("entropy", "exact"),
+    "formulas.divergences": ("divergence",),
+    "formulas.k_family": ("f_form", "k1", "k2", "k3", "k_lambda", "other_direction"),
+    "formulas.shape": ("Shape", "shape"),
+    "levels": ("Totals", "totals"),
+    "question": ("Question",),
+    "reporting.write": ("report",),
 }
 
 __all__ = [
@@ -90,10 +74,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'kullback' has no attribute {name!r}")
-    home = import_module(f"kullback.{_HOMES[name] or name}")
-    return getattr(home, name) if _HOMES[name] else home
+    if name == "worlds":
+        return import_module("kullback.worlds")
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"kullback.{home}"), name)
+    raise AttributeError(f"module 'kullback' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -10,6 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+# The fields of ``Columns`` by their shape, for what treats all of them alike.
+_BY_TOKEN = ("mask", "tokens", "token_bytes", "versions")
+_BY_TOKEN_AND_ROLE = ("log_probs", "entropy", "exact")
+_BY_SEQUENCE = ("clusters", "text", "rows")
+
 SENTINEL = -9999.0  # what engines write where they have no log-prob (or clamped a −inf)
 
 
@@ -67,6 +72,16 @@ class Columns:
 
     Raises:
         ValueError: An array does not have the length that ``lengths`` asks for.
+
+    Example:
+        >>> batch = Columns(
+        ...     lengths=np.array([2, 1]),
+        ...     mask=np.array([True, True, False]),
+        ...     log_probs={"old": np.array([-1.0, -0.5, -2.0])},
+        ...     clusters=cluster_keys(["first prompt", "second prompt"]),
+        ... )
+        >>> len(batch), str(batch.place(2))
+        (3, 'row 1, token 0')
     """
 
     lengths: NDArray[np.int64]
@@ -103,20 +118,18 @@ class Columns:
         return int(self.lengths.sum())
 
     def _by_token(self) -> Iterable[tuple[str, Any]]:
-        yield "mask", self.mask
-        for name in ("log_probs", "entropy", "exact"):
+        yield from self._there(_BY_TOKEN)
+        for name in _BY_TOKEN_AND_ROLE:
             yield from ((f"{name} of {role}", v) for role, v in getattr(self, name).items())
         yield from ((f"top_k of {role}", head.ids) for role, head in self.top_k.items())
-        for name in ("tokens", "token_bytes", "versions"):
-            if getattr(self, name) is not None:
-                yield name, getattr(self, name)
 
     def _by_sequence(self) -> Iterable[tuple[str, Any]]:
-        yield "clusters", self.clusters
+        yield from self._there(_BY_SEQUENCE)
         yield from self.labels.items()
-        for name in ("text", "rows"):
-            if getattr(self, name) is not None:
-                yield name, getattr(self, name)
+
+    def _there(self, names: Iterable[str]) -> Iterable[tuple[str, Any]]:
+        """The fields of these names that hold something."""
+        return ((name, v) for name in names if (v := getattr(self, name)) is not None)
 
     @property
     def ends(self) -> NDArray[np.int64]:
@@ -135,8 +148,11 @@ class Columns:
 
     def place(self, token: int) -> Place:
         """Where a token stands."""
-        sequence = int(np.searchsorted(self.ends, token, side="right"))
+        sequence = self._sequence_of(token)
         return self.place_in(sequence, token - int(self.starts[sequence]))
+
+    def _sequence_of(self, token: int) -> int:
+        return int(np.searchsorted(self.ends, token, side="right"))
 
     def place_in(self, sequence: int, position: int) -> Place:
         """Where a position of a sequence stands."""
@@ -157,9 +173,8 @@ class Columns:
         """The text before a token, of it, and after it, ``width`` tokens to each side."""
         if self.token_bytes is None:
             return None
-        sequence = int(np.searchsorted(self.ends, token, side="right"))
-        end = int(self.ends[sequence])
-        start = end - int(self.lengths[sequence])
+        sequence = self._sequence_of(token)
+        start, end = int(self.starts[sequence]), int(self.ends[sequence])
 
         def spoken(first: int, last: int) -> str:
             known = (piece or b"" for piece in self.token_bytes[first:last])  # type: ignore[index]
@@ -179,13 +194,9 @@ class Columns:
             return values[index] if isinstance(values, np.ndarray) else [values[i] for i in index]
 
         changed: dict[str, Any] = {"lengths": self.lengths[sequences]}
-        for name in ("mask", "tokens", "token_bytes", "versions"):
-            if getattr(self, name) is not None:
-                changed[name] = some(getattr(self, name), tokens)
-        for name in ("clusters", "text", "rows"):
-            if getattr(self, name) is not None:
-                changed[name] = some(getattr(self, name), sequences)
-        for name in ("log_probs", "entropy", "exact"):
+        changed |= {name: some(v, tokens) for name, v in self._there(_BY_TOKEN)}
+        changed |= {name: some(v, sequences) for name, v in self._there(_BY_SEQUENCE)}
+        for name in _BY_TOKEN_AND_ROLE:
             changed[name] = {role: v[tokens] for role, v in getattr(self, name).items()}
         changed["top_k"] = {
             role: TopK(head.ids[tokens], head.log_probs[tokens])
@@ -214,7 +225,10 @@ def pack(
         lengths: For flat arrays, the tokens of each sequence; 1 means independent samples.
         clusters: What each sequence shares with others (a prompt id), [sequences]; by default
             every sequence is its own cluster.
-        exact: Exact KL at each prefix where it is known, else NaN, by question.
+        exact: Exact KL at each prefix where it is known, else NaN, by question, in nats.
+
+    Returns:
+        The batch, end to end; half precision has become float32, integers float64.
 
     Raises:
         ValueError: Shapes differ, a flat array comes without lengths, or the mask is not 0/1.
@@ -263,13 +277,8 @@ def floating(values: ArrayLike, name: str) -> NDArray[Any]:
     array = np.asarray(values)
     if array.dtype.kind not in "fiu":
         raise ValueError(f"{name} holds {array.dtype}, not numbers")
-    return (
-        array
-        if array.dtype in (np.float32, np.float64)
-        else array.astype(
-            np.float32 if array.dtype.kind == "f" and array.dtype.itemsize <= 4 else np.float64
-        )
-    )
+    narrow = array.dtype.kind == "f" and array.dtype.itemsize <= 4
+    return array.astype(np.float32 if narrow else np.float64, copy=False)
 
 
 def _cuts(shape: tuple[int, ...], lengths: ArrayLike | int | None) -> NDArray[np.int64]:

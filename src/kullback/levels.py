@@ -70,10 +70,14 @@ def totals(
         values: Per-token values, [sequences, tokens] or flat with ``lengths``.
         mask: Which tokens count, bool or 0/1, of the same shape. What stands at the others (NaN,
             −inf, padding) is never read into a sum.
-        lengths: The tokens of each sequence of flat values.
+        lengths: The tokens of each sequence of flat values; 1 means independent samples.
+
+    Returns:
+        Sums in float64, in the unit of the values; sequences without a token are not counted.
 
     Raises:
-        ValueError: The shapes do not fit.
+        ValueError: The shapes do not fit, flat values come without lengths, or the mask is not
+            0/1.
 
     Example:
         >>> totals([[0.5, 0.1, float("nan")], [1.0, 2.0, 3.0]], mask=[[1, 1, 0], [1, 1, 1]])

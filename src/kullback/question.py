@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 LEVELS = {
@@ -25,6 +25,11 @@ _GRAMMAR = re.compile(
     rf"(?:\s+prefixes\s+(?P<prefixes>{_ROLE}))?"
     r"(?:\s+(?P<level>per\s+(?:token|sequence-mean|sequence)))?\s*"
 )
+
+
+def is_role(name: str) -> bool:
+    """Whether a policy may be called so: a letter, then letters, digits, '_', '.', '-'."""
+    return re.fullmatch(_ROLE, name) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ class Question:
     q: str
     sampler: str = ""
     prefixes: str = ""
-    level: str = field(default="token_mean")
+    level: str = "token_mean"
 
     def __post_init__(self) -> None:
         if not self.sampler:
@@ -69,7 +74,7 @@ class Question:
         if not self.prefixes:
             object.__setattr__(self, "prefixes", self.sampler)
         for role in (self.p, self.q, self.sampler, self.prefixes):
-            if not re.fullmatch(_ROLE, role):
+            if not is_role(role):
                 raise ValueError(
                     f"{role!r} is no role: a role is a letter, then letters, digits, '_', '.', '-'"
                 )
@@ -85,7 +90,11 @@ class Question:
 
     @classmethod
     def parse(cls, text: str) -> Question:
-        """Read ``KL(P||Q) [~ SAMPLER] [prefixes ROLE] [per token|sequence|sequence-mean]``."""
+        """Read ``KL(P||Q) [~ SAMPLER] [prefixes ROLE] [per token|sequence|sequence-mean]``.
+
+        Raises:
+            ValueError: The text is no such sentence, or what it names is no question.
+        """
         found = _GRAMMAR.fullmatch(text)
         if not found:
             raise ValueError(

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import sys
+
+import pytest
 from typer.testing import CliRunner
 
 import kullback
-from kullback.cli import app
+from kullback.cli import app, main
 
 run = CliRunner().invoke
 
@@ -11,6 +14,13 @@ run = CliRunner().invoke
 def test_version_and_help():
     assert run(app, ["--version"]).stdout == f"kullback {kullback.__version__}\n"
     assert "report" in run(app, ["--help"]).stdout
+
+
+def test_the_command_has_its_name_whatever_starts_it(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["/usr/lib/python/pytest/__main__.py", "--help"])
+    with pytest.raises(SystemExit):
+        main()
+    assert capsys.readouterr().out.startswith("Usage: kullback ")
 
 
 def test_help_of_a_verb_has_examples_and_exit_codes():

@@ -10,8 +10,8 @@ import pytest
 from kullback.columns import pack
 from kullback.diagnosis.sampler import (
     ALPHA,
-    accused,
     diagnose_sampler,
+    failing,
     sampler_check,
     sampler_tests,
 )
@@ -46,7 +46,7 @@ def test_a_positive_sum_of_k1_has_no_price():
 @pytest.mark.parametrize(("total", "failed"), [(4.5, False), (4.7, True)])
 def test_one_test_accuses_at_one_per_cent(total, failed):
     assert -log(ALPHA) == pytest.approx(4.605, abs=1e-3)
-    assert bool(accused(sampler_tests(summarize([batch_with_sum(total)])))) == failed
+    assert bool(failing(sampler_tests(summarize([batch_with_sum(total)])))) == failed
 
 
 def test_more_tests_share_the_one_per_cent():
@@ -54,7 +54,7 @@ def test_more_tests_share_the_one_per_cent():
     roles = {"p": log_p, "q": log_p + 0.047} | {f"r{i}": log_p - 0.01 for i in range(5)}
     tests = sampler_tests(summarize([pack(roles)]))
     assert len(tests) == 6
-    assert not accused(tests)
+    assert not failing(tests)
 
 
 def test_what_rounding_may_have_added_is_not_held_against_the_sampler():
@@ -64,7 +64,7 @@ def test_what_rounding_may_have_added_is_not_held_against_the_sampler():
     (test,) = sampler_tests(rounded)
     assert test.slack == pytest.approx(100 * 4e-5 + 2**-9 * (100 + 100 * (1 - 6 / 128)))
     assert test.log_p < log(ALPHA) < test.log_p + test.slack
-    assert not accused((test,))
+    assert not failing((test,))
 
 
 @pytest.mark.parametrize("name", ["truncated-reference", "shifted-by-one", "probabilities"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kullback.dumps.layout import Held, canonical, depth_in, expected, family, is_role, spoken
+from kullback.dumps.layout import Held, canonical, depth_in, expected, family, spoken
 
 
 @pytest.mark.parametrize(
@@ -65,5 +65,3 @@ def test_parts_have_families_and_spoken_names():
     assert spoken("entropy.old") == "entropy of old"
     assert expected("top_ids.old") == "a list of lists of numbers"
     assert str(Held(0, "nothing")) == "nothing"
-    assert is_role("old")
-    assert not is_role("old policy")

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from kullback.estimation.interval import FEWEST, Interval, ratio_interval
+from kullback.estimation.interval import FEWEST_EFFECTIVE, Interval, ratio_interval
 
 PROPERTY = settings(derandomize=True, deadline=None)
 
@@ -48,7 +48,7 @@ def test_the_mean_is_inside(clusters: list[tuple[float, float]], confidence: flo
     above, below = np.array(clusters).T
     effective = below.sum() ** 2 / (below**2).sum()
     found = ratio_interval(above, below, effective=effective, confidence=confidence)
-    assert effective < FEWEST or found.low <= found.mean <= found.high
+    assert effective < FEWEST_EFFECTIVE or found.low <= found.mean <= found.high
 
 
 def identical(found: Interval, *expected: float) -> bool:

@@ -134,3 +134,11 @@ def test_a_temperature_that_was_not_logged_is_seen(temperature: float, sign: int
     found = drawn(temperature)
     assert sign * found.surprise > 10
     assert -sign * found.hits > 10
+
+
+def test_clusters_that_share_groups_are_counted_one_by_one() -> None:
+    """Kish's number of the 256 groups themselves would be about 230."""
+    columns = replace(pack({"old": np.full((3000, 1), -1.0)}), entropy={"old": np.ones(3000)})
+    state = SamplerState.of(columns, "old")
+    assert state.groups.folded
+    assert state.effective_clusters("prefixes") == pytest.approx(3000, rel=0.2)

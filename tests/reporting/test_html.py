@@ -3,7 +3,12 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
+import numpy as np
+
 from kullback.cli.report import demo_report
+from kullback.columns import pack
+from kullback.estimation.summary import summarize
+from kullback.reporting.document import document
 from kullback.reporting.html import page
 
 VOID = {"meta", "br"}
@@ -52,3 +57,9 @@ def test_text_from_a_dump_cannot_become_markup():
     assert "<script>" not in text
     assert "<img" not in text
     assert "&lt;b&gt;<mark>&lt;script&gt;alert(1)&lt;/script&gt;</mark>&amp;" in text
+
+
+def test_a_method_without_a_number_says_why_beside_its_marks():
+    columns = pack({"old": [[-1.0, -0.5]] * 4, "current": [[-1.0, -np.inf]] * 4})
+    text = page(document(summarize([columns])))
+    assert "few-clusters, infinite: 4 tokens outside a support" in text

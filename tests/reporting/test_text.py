@@ -7,7 +7,9 @@ import pytest
 from rich.console import Console
 
 from kullback.cli.report import demo_report
+from kullback.columns import pack
 from kullback.estimation.summary import summarize
+from kullback.question import Question
 from kullback.reporting.document import document
 from kullback.reporting.text import print_report
 from kullback.worlds import CLEAN_WORLDS
@@ -47,6 +49,13 @@ def test_the_headline_stands_first_then_trust_then_findings_then_numbers():
 def test_a_wide_terminal_shows_sampler_and_weights_and_a_narrow_one_does_not():
     assert "weights left" in printed(demo_report(), 160)
     assert "weights left" not in printed(demo_report(), 80)
+
+
+def test_weights_that_leave_nothing_are_a_dash():
+    columns = pack({"p": [[-np.inf] * 3] * 4, "q": [[-1.0] * 3] * 4, "s": [[-1.0] * 3] * 4})
+    report = document(summarize([columns], questions=[Question("p", "q", "s")]))
+    assert report["questions"][0]["weights"]["ess_fraction"] is None
+    assert "KL(p||q) ~ s" in printed(report, 160)
 
 
 def test_color_is_for_terminals_only():

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import kullback as kb
+from kullback import whole_file
 from kullback.reporting import write
 
 
@@ -28,18 +29,19 @@ def test_another_suffix_is_refused_and_nothing_is_written(tmp_path: Path, summar
     assert not list(tmp_path.iterdir())
 
 
-def test_if_writing_fails_the_old_report_stands(tmp_path: Path, summary, monkeypatch):
-    target = tmp_path / "report.json"
+@pytest.mark.parametrize("name", ["report.html", "report.json"])
+def test_if_writing_fails_the_old_report_stands(tmp_path: Path, summary, name, monkeypatch):
+    target = tmp_path / name
     target.write_text("the old one")
 
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(write.os, "fsync", full)
+    monkeypatch.setattr(whole_file.os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
         kb.report(summary, target)
     assert target.read_text() == "the old one"
-    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 def test_the_same_summary_gives_the_same_bytes_and_sorted_keys(summary):

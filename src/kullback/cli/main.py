@@ -39,5 +39,5 @@ def kullback(
 
 
 def main() -> None:
-    """Run the command line."""
-    app()
+    """Run the command line; it has its own name, whatever it was started by."""
+    app(prog_name="kullback")

@@ -70,7 +70,7 @@ def report(
 ) -> None:
     """Report every KL of a dump, with its interval and what is wrong with it.
 
-    Asked is the sampler against every other role, and current against reference.
+    It asks for the KL of the sampler against every other role, and of current against reference.
 
     \b
     Examples:

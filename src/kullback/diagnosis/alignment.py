@@ -11,7 +11,7 @@ from kullback.estimation.question_state import LAGS, QuestionState
 from kullback.estimation.summary import Summary
 from kullback.question import Question
 
-ENOUGH = 100  # pairs of neighbors below which a shift is not looked for
+FEWEST_PAIRS = 100  # of neighboring tokens; below, a shift is not looked for
 
 
 def diagnose_alignment(summary: Summary) -> Diagnosis:
@@ -108,7 +108,7 @@ def _shift(summary: Summary) -> Diagnosis:
     for question, state in summary.questions.items():
         variances = _variances(state)
         if not variances:
-            reason = f"fewer than {ENOUGH} neighboring tokens"
+            reason = f"fewer than {FEWEST_PAIRS} neighboring tokens"
             checks.append(Check(code, str(question), "not-possible", reason))
             continue
         best = min((-1, 1), key=lambda lag: variances[lag])
@@ -120,8 +120,8 @@ def _shift(summary: Summary) -> Diagnosis:
             f"{question.q} moved by one"
         )
         checks.append(Check(code, str(question), "failed" if failed else "passed", reason))
-    finding = _shift_finding(shifted) if shifted else None
-    return Diagnosis((finding,) if finding else (), tuple(checks))
+    findings = (_shift_finding(shifted),) if shifted else ()
+    return Diagnosis(findings, tuple(checks))
 
 
 def is_shifted(state: QuestionState) -> bool:
@@ -163,7 +163,7 @@ def _shift_finding(shifted: dict[Question, tuple[int, dict[str, float]]]) -> Fin
 def _variances(state: QuestionState) -> dict[int, float]:
     variances = {}
     for lag, (count, total, squares, _) in zip(LAGS, state.lags, strict=True):
-        if count < ENOUGH:
+        if count < FEWEST_PAIRS:
             return {}
         variances[lag] = float(squares / count - (total / count) ** 2)
     return variances

@@ -30,11 +30,11 @@ def diagnose_columns(summary: Summary) -> Diagnosis:
     return total + _infinite(summary) + _padding(summary)
 
 
-def _of(summary: Summary, role: str) -> tuple[str, ...]:
+def _touched(summary: Summary, role: str) -> tuple[str, ...]:
     return tuple(str(question) for question in summary.questions if role in question.roles)
 
 
-def _one(code: str, subject: str, finding: Finding | None, reason: str) -> Diagnosis:
+def _checked(code: str, subject: str, finding: Finding | None, reason: str) -> Diagnosis:
     status = "passed" if finding is None else "failed"
     check = Check(code, subject, status, reason)
     return Diagnosis((finding,) if finding else (), (check,))
@@ -49,7 +49,7 @@ def _positive(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
         if state.high > ROUNDING:
             reason += ": right for a density, wrong for a token; log tokens to tell"
             return Diagnosis((), (Check(code, role, "not-possible", reason),))
-        return _one(code, role, None, reason)
+        return _checked(code, role, None, reason)
     if state.low >= 0 and state.high <= 1:
         what = f"The values of {role} lie between 0 and 1: they are probabilities."
         advice = "Take their logarithm when they are logged."
@@ -63,25 +63,25 @@ def _positive(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
         code=code,
         severity="error",
         certainty="certain" if state.discrete else "likely",
-        questions=_of(summary, role),
+        questions=_touched(summary, role),
         claim=f"{what} A log-probability of a token is never above 0.",
         numbers={"positive": state.positive, "tokens": state.tokens, "largest": state.high},
         cost=f"No estimate that uses {role} means anything.",
         advice=advice,
         where=_places(state, "positive"),
     )
-    return _one(code, role, finding, reason)
+    return _checked(code, role, finding, reason)
 
 
 def _sentinel(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
     code, reason = "sentinel-inside-mask", f"{state.sentinel} values of −9999"
     if not state.sentinel:
-        return _one(code, role, None, reason)
+        return _checked(code, role, None, reason)
     finding = Finding(
         code=code,
         severity="error",
         certainty="certain",
-        questions=_of(summary, role),
+        questions=_touched(summary, role),
         claim=f"{state.sentinel} of {state.tokens} log-probs of {role} are −9999: the engine had "
         "none there, or clamped a −inf.",
         numbers={"sentinels": state.sentinel, "tokens": state.tokens},
@@ -90,18 +90,18 @@ def _sentinel(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
         advice="Ask the engine for the sampled token's log-prob always, or mask these tokens.",
         where=_places(state, "sentinel"),
     )
-    return _one(code, role, finding, reason)
+    return _checked(code, role, finding, reason)
 
 
 def _missing(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
     code, reason = "missing-values", f"{state.nan} values not logged"
     if not state.nan:
-        return _one(code, role, None, reason)
+        return _checked(code, role, None, reason)
     finding = Finding(
         code=code,
         severity="warning",
         certainty="certain",
-        questions=_of(summary, role),
+        questions=_touched(summary, role),
         claim=f"{state.nan} of {state.tokens} log-probs of {role} inside the mask are missing.",
         numbers={"missing": state.nan, "tokens": state.tokens},
         cost="They are left out and counted. If the gaps depend on what was sampled, the rest is "
@@ -109,7 +109,7 @@ def _missing(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
         advice="Log them, or mask the tokens on purpose and say by which rule.",
         where=_places(state, "nan"),
     )
-    return _one(code, role, finding, reason)
+    return _checked(code, role, finding, reason)
 
 
 def _places(state: ColumnState, fault: str) -> tuple[str, ...]:
@@ -163,7 +163,7 @@ def _padding(summary: Summary) -> Diagnosis:
         if runs.sequences >= 2 and runs.shortest == state.longest
     }
     if not kinds:
-        return _one(code, "the dump", None, "no rows are filled up to one width by a constant")
+        return _checked(code, "the dump", None, "no rows are filled up to one width by a constant")
     (side, values, identity), runs = max(kinds.items(), key=lambda item: item[1].sequences)
     told = f"{runs.sequences} of {state.sequences} sequences {side} in a run of one constant"
     if runs.sequences < FEW_PADDED * state.sequences:
@@ -187,4 +187,4 @@ def _padding(summary: Summary) -> Diagnosis:
         advice="Take the mask from the lengths, not from the place of the end-of-text token.",
         where=tuple(map(str, runs.places)),
     )
-    return _one(code, "the dump", finding, told)
+    return _checked(code, "the dump", finding, told)

@@ -15,6 +15,12 @@ def diagnose(summary: Summary) -> Diagnosis:
 
     On clean data at most one report in a hundred accuses anybody.
 
+    Args:
+        summary: What ``summarize`` made.
+
+    Returns:
+        The findings, and every check: passed, failed, or not possible with what was logged.
+
     Example:
         >>> from kullback.columns import pack
         >>> from kullback.estimation.summary import summarize

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-SEVERITIES = ("note", "warning", "error")
-CERTAINTIES = ("certain", "beyond-chance", "likely")
-STATUSES = ("passed", "failed", "not-possible")
+SEVERITIES = ("note", "warning", "error")  # the least first
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +48,14 @@ class Finding:
         certainty: ``certain`` (counted), ``beyond-chance`` (by a test) or ``likely``.
         questions: The questions whose answers it spoils; of a fault of the whole dump that
             spoils no answer, none.
-        claim: What is the case, in a sentence.
+        claim: What is wrong, in a sentence.
         numbers: The evidence.
         cost: How wrong the number is, or which decision it would flip.
         advice: What to do.
         where: Places, the first few.
+
+    Raises:
+        ValueError: The code is none of ``CODES``.
     """
 
     code: str
@@ -96,7 +97,19 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Findings, most severe first, and every check that was made or could not be."""
+    """Findings, most severe first, and every check that was made or could not be. They add.
+
+    Args:
+        findings: What is wrong with the numbers.
+        checks: What was looked for.
+
+    Example:
+        >>> gap = Finding("missing-values", "warning", "certain", "A gap.", "Left out.", "Log it.")
+        >>> few = Finding("too-few-clusters", "note", "certain", "3.", "Too short.", "Log more.")
+        >>> both = Diagnosis((few,)) + Diagnosis((gap,))
+        >>> [finding.code for finding in both.findings], both.accused, few.accuses
+        (['missing-values', 'too-few-clusters'], True, False)
+    """
 
     findings: tuple[Finding, ...] = ()
     checks: tuple[Check, ...] = ()

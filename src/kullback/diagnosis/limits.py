@@ -9,9 +9,8 @@ from kullback.estimation.question_state import QuestionState
 from kullback.estimation.summary import Summary
 from kullback.question import Question
 
-FEW = 10  # tokens that may own a mean
-OWNED = 0.5  # the share they then own at least
-MANY = 200  # tokens below which a few always own it
+OWNED = 0.5  # share of a sum that its ten largest tokens must own to be told of
+MANY_TOKENS = 200  # below, a few always own it
 
 
 def diagnose_limits(summary: Summary) -> Diagnosis:
@@ -46,7 +45,7 @@ def _few_tokens(summary: Summary) -> Finding | None:
     owned = {
         question: max(_shares(state).items(), key=lambda item: item[1])
         for question, state in summary.questions.items()
-        if state.tokens >= MANY
+        if state.tokens >= MANY_TOKENS
     }
     owned = {question: one for question, one in owned.items() if one[1] >= OWNED}
     if not owned:
@@ -60,7 +59,7 @@ def _few_tokens(summary: Summary) -> Finding | None:
         severity="note",
         certainty="certain",
         questions=tuple(map(str, owned)),
-        claim=f"{min(FEW, len(top))} of {state.tokens} tokens own {share:.0%} of the sum of "
+        claim=f"{len(top)} of {state.tokens} tokens own {share:.0%} of the sum of "
         f"{'|k1|' if name == 'k1' else name} of {question}. The first is {_spoken(top[0])}.",
         numbers={str(q): {"sum_of": one[0], "share": one[1]} for q, one in owned.items()},
         cost=f"Another batch without such tokens would show another {name}.",
@@ -73,7 +72,7 @@ def _shares(state: QuestionState) -> dict[str, float]:
     """The share of the sum of |w·k1| and of w·k3 that its largest tokens own."""
     sums = {"k1": (state.size_k1, state.top_k1), "k3": (state.total("k3"), state.top_k3)}
     return {
-        name: sum(one.size for one in top[:FEW]) / total if 0 < total < float("inf") else 0.0
+        name: sum(one.size for one in top) / total if 0 < total < float("inf") else 0.0
         for name, (total, top) in sums.items()
     }
 
@@ -87,9 +86,9 @@ def _spoken(one: Contributor) -> str:
 
 def _few_clusters(summary: Summary) -> Finding | None:
     few = {
-        str(question): state.groups.effective(1)
+        str(question): state.effective_clusters()
         for question, state in summary.questions.items()
-        if state.tokens and state.groups.effective(1) < FEW_CLUSTERS
+        if state.tokens and state.effective_clusters() < FEW_CLUSTERS
     }
     if not few:
         return None

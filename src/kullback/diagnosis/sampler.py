@@ -17,16 +17,15 @@ from kullback.estimation.summary import Summary
 from kullback.question import Question
 
 ALPHA = 0.01  # probability that a report on honest data accuses any sampler
-ENOUGH = 50  # prefixes below which the entropy and head tests are not made
-FEWEST = 4  # effective clusters, likewise
-FLOAT32_FLOOR = (
-    4e-5  # nats: what float32 log-softmax kernels over 50,000 ids were seen to differ by
-)
+FEWEST_PREFIXES = 50  # below, the entropy and head tests are not made
+FEWEST_EFFECTIVE = 4  # clusters, likewise
+# What float32 log-softmax kernels over 50,000 ids were seen to differ by, in nats.
+FLOAT32_FLOOR = 4e-5
 BFLOAT16 = 2.0**-9  # relative rounding error, half a unit in the last of eight bits
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class SamplerTest:
     """One test of one sampler.
 
     Args:
@@ -72,9 +71,9 @@ class SamplerCheck:
     verdict: str
 
 
-def sampler_tests(summary: Summary) -> tuple[Test, ...]:
+def sampler_tests(summary: Summary) -> tuple[SamplerTest, ...]:
     """Every test that the dump allows, each sampler and pair once."""
-    bounds: dict[tuple[str, str], Test] = {}
+    bounds: dict[tuple[str, str], SamplerTest] = {}
     for question, state in summary.questions.items():
         if not _is_fit(summary, question, state):
             continue
@@ -84,7 +83,7 @@ def sampler_tests(summary: Summary) -> tuple[Test, ...]:
                 total, slack = state.total(term), _slack(summary, pair, state.tokens)
                 # P(∏ other/sampler ≥ e^c) ≤ e^−c: the product is a non-negative martingale.
                 mean, log_p = total / state.tokens, min(0.0, -total)
-                bounds[pair] = Test("bound", *pair, log_p, slack, mean, np.nan, state.tokens)
+                bounds[pair] = SamplerTest("bound", *pair, log_p, slack, mean, np.nan, state.tokens)
     samplers = dict.fromkeys(question.sampler for question in summary.questions)
     means = [
         test
@@ -113,7 +112,7 @@ def _slack(summary: Summary, pair: tuple[str, str], tokens: int) -> float:
     return FLOAT32_FLOOR * tokens + sum(BFLOAT16 * c.size for c in columns if c.bfloat16)
 
 
-def _mean_test(summary: Summary, role: str, kind: str) -> Test | None:
+def _mean_test(summary: Summary, role: str, kind: str) -> SamplerTest | None:
     """A t test that a martingale's mean is 0.
 
     Its error is the larger of two: the clustered one, which few clusters make too small in one
@@ -127,10 +126,10 @@ def _mean_test(summary: Summary, role: str, kind: str) -> Test | None:
     above, below = {"entropy": ("surprise", "prefixes"), "heads": ("hits", "heads")}[kind]
     sums, sizes = state.by_group(above), state.by_group(below)
     count = int(sizes.sum())
-    if count < ENOUGH:
+    if count < FEWEST_PREFIXES:
         return None
-    effective = float(sizes.sum() ** 2 / (sizes**2).sum())
-    if effective < FEWEST:
+    effective = state.effective_clusters(below)
+    if effective < FEWEST_EFFECTIVE:
         return None
     filled = sizes > 0
     found = ratio_interval(sums[filled], sizes[filled], effective=effective, confidence=0.95)
@@ -141,10 +140,10 @@ def _mean_test(summary: Summary, role: str, kind: str) -> Test | None:
     z = found.mean / error
     p = 2 * float(stdtr(effective - 1, -abs(z)))
     log_p = log(p) if p > 0 else float(log_ndtr(-abs(z)))
-    return Test(kind, role, "", log_p, 0.0, found.mean, z, count)
+    return SamplerTest(kind, role, "", log_p, 0.0, found.mean, z, count)
 
 
-def accused(tests: tuple[Test, ...]) -> tuple[Test, ...]:
+def failing(tests: tuple[SamplerTest, ...]) -> tuple[SamplerTest, ...]:
     """The tests that fail, at a level shared out so that a report errs in one per cent at most."""
     return tuple(test for test in tests if test.log_p + test.slack < log(ALPHA / len(tests)))
 
@@ -156,7 +155,7 @@ def sampler_check(summary: Summary, question: Question) -> SamplerCheck:
     bounds = [test.log_p for test in mine if test.kind == "bound"]
     entropy = [test.z for test in mine if test.kind == "entropy"]
     verdict = "consistent" if any(test.kind != "bound" for test in mine) else "not-verifiable"
-    if any(test.sampler == question.sampler for test in accused(tests)):
+    if any(test.sampler == question.sampler for test in failing(tests)):
         verdict = "accused"
     mass, error = _missing_mass(summary.questions[question])
     return SamplerCheck(
@@ -175,7 +174,7 @@ def _missing_mass(state: QuestionState) -> tuple[float, float]:
     found = ratio_interval(
         -state.by_group("q_over_s"),
         state.by_group("tokens"),
-        effective=state.groups.effective(1),
+        effective=state.effective_clusters(),
         confidence=0.95,
     )
     return found.mean, found.standard_error
@@ -184,27 +183,25 @@ def _missing_mass(state: QuestionState) -> tuple[float, float]:
 def diagnose_sampler(summary: Summary) -> Diagnosis:
     """Accuse each sampler that fails a test; say what cannot be told of the others."""
     tests = sampler_tests(summary)
-    failed = accused(tests)
+    failed = failing(tests)
     findings = []
     for role in dict.fromkeys(test.sampler for test in failed):
-        mine = [test for test in failed if test.sampler == role]
-        findings += [
-            _bound_finding(summary, [t for t in mine if t.kind == "bound"]),
-            *(_mean_finding(summary, test) for test in mine if test.kind != "bound"),
-        ]
+        bounds = [test for test in failed if test.sampler == role and test.kind == "bound"]
+        means = [test for test in failed if test.sampler == role and test.kind != "bound"]
+        if bounds:
+            findings.append(_bound_finding(summary, bounds))
+        findings += [_mean_finding(summary, test) for test in means]
     checks = [_check(test, test in failed) for test in tests]
     for role in dict.fromkeys(question.sampler for question in summary.questions):
         checks += _not_possible(summary, role, {t.kind for t in tests if t.sampler == role})
-    return Diagnosis(tuple(f for f in findings if f), tuple(checks))
+    return Diagnosis(tuple(findings), tuple(checks))
 
 
 def _touched(summary: Summary, sampler: str) -> tuple[str, ...]:
     return tuple(str(question) for question in summary.questions if question.sampler == sampler)
 
 
-def _bound_finding(summary: Summary, tests: list[Test]) -> Finding | None:
-    if not tests:
-        return None
+def _bound_finding(summary: Summary, tests: list[SamplerTest]) -> Finding:
     worst = min(tests, key=lambda test: test.log_p)
     question = Question(worst.sampler, worst.other)
     value, chance = -worst.mean, _chance(worst.log_p)
@@ -249,7 +246,7 @@ def _bound_cost(summary: Summary, question: Question, value: float) -> str:
     )
 
 
-def _mean_finding(summary: Summary, test: Test) -> Finding:
+def _mean_finding(summary: Summary, test: SamplerTest) -> Finding:
     what = {
         "entropy": "the mean of −log p − H",
         "heads": "the share of tokens inside its logged head, less the mass of that head,",
@@ -274,7 +271,7 @@ def _mean_finding(summary: Summary, test: Test) -> Finding:
     )
 
 
-def _check(test: Test, failed: bool) -> Check:
+def _check(test: SamplerTest, failed: bool) -> Check:
     code = "negative-beyond-chance" if test.kind == "bound" else "sampler-mismatch"
     if test.kind == "bound":
         pair = Question(test.sampler, test.other)
@@ -290,35 +287,20 @@ def _check(test: Test, failed: bool) -> Check:
 
 def _not_possible(summary: Summary, role: str, made: set[str]) -> list[Check]:
     """What the dump cannot show of a sampler, and what to log."""
+    if "entropy" in made:
+        return []
     state = summary.samplers.get(role)
-    prefixes = 0 if state is None else int(state.by_group("prefixes").sum())
-    checks = []
-    if "entropy" not in made and "heads" not in made:
-        told = (
-            f"neither entropy nor top-k log-probs of {role} are logged"
-            if state is None
-            else f"only {prefixes} prefixes with an entropy of {ENTROPY_FLOOR} nats or more"
-        )
-        checks.append(
-            Check(
-                "sampler-mismatch",
-                role,
-                "not-possible",
-                f"{told}: a temperature or top-p that {role}'s log-probs leave out cannot be "
-                f"seen; log entropy.{role}, one number per token",
-            )
-        )
-    elif "entropy" not in made:
-        checks.append(
-            Check(
-                "sampler-mismatch",
-                role,
-                "not-possible",
-                f"no entropy of {role} at enough prefixes, and the head test alone is weak against "
-                f"top-p: log entropy.{role}, one number per token",
-            )
-        )
-    return checks
+    unseen = f"a temperature or top-p that {role}'s log-probs leave out cannot be seen; "
+    if "heads" in made:
+        told = f"no entropy of {role} at enough prefixes, and the head test alone is weak against "
+        told += "top-p: "
+    elif state is None:
+        told = f"neither entropy nor top-k log-probs of {role} are logged: {unseen}"
+    else:
+        prefixes = int(state.by_group("prefixes").sum())
+        told = f"only {prefixes} prefixes with an entropy of {ENTROPY_FLOOR} nats or more: {unseen}"
+    reason = f"{told}log entropy.{role}, one number per token"
+    return [Check("sampler-mismatch", role, "not-possible", reason)]
 
 
 def _chance(log_p: float) -> str:

@@ -1,4 +1,11 @@
-"""Files to columns and back: rollout dumps, ours and other projects'."""
+"""Files to columns and back: rollout dumps, ours and other projects'.
+
+The way of a row, file by file: ``dump`` opens the files; ``jsonl`` and ``parquet`` say what their
+columns hold; ``recognize`` takes each for a part of ``layout``, by its name or by one of
+``aliases``; ``jsonl`` and ``parquet`` then give the rows in a ``batch`` of ``ragged`` lists;
+``checks`` leaves out the damaged ones; ``assemble``, with ``heads`` for top-k lists, makes
+``Columns`` of the rest. ``write`` goes the other way, and ``errors`` says what was wrong.
+"""
 
 from __future__ import annotations
 
@@ -13,5 +20,10 @@ __all__ = ["Damaged", "Dump", "DumpError", "Guess", "demo_path", "read", "write"
 
 
 def demo_path() -> Path:
-    """The bundled rollouts of SmolLM2-135M: 128 completions, 7,632 tokens, six policies."""
+    """The bundled rollouts of SmolLM2-135M: 128 completions, 7,632 tokens, six policies.
+
+    Example:
+        >>> demo_path().name
+        'demo.parquet'
+    """
     return Path(__file__).with_name("demo.parquet")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from kullback.columns import Columns, TopK, cluster_keys, floating
 from kullback.dumps import heads
-from kullback.dumps.batch import Batch
+from kullback.dumps.batch import Batch, Use
 from kullback.dumps.checks import per_token, sound
 from kullback.dumps.errors import Damaged
 from kullback.dumps.layout import role_of
@@ -64,7 +65,7 @@ class Assembler:
             clusters=keys,
             cluster_kind=kind,
             entropy=_by_role(filled, "entropy."),
-            top_k=self._heads(batch, filled, tokens, lengths),
+            top_k=self._heads(batch.uses, whole, filled, tokens, lengths),
             exact={part: v for part, v in filled.items() if part.startswith("KL(")},
             tokens=tokens,
             token_bytes=_token_bytes(filled.get("token_bytes")),
@@ -87,14 +88,14 @@ class Assembler:
 
     def _heads(
         self,
-        batch: Batch,
+        uses: Sequence[Use],
+        whole: dict[str, Any],
         filled: dict[str, Any],
         tokens: NDArray[np.int64] | None,
         lengths: NDArray[np.int64],
     ) -> dict[str, TopK]:
-        whole = {use.part: v for use, v in zip(batch.uses, batch.values, strict=True)}
         found = {}
-        for use in batch.uses:
+        for use in uses:
             if use.family != "top_ids":
                 continue
             role = role_of(use.part)
@@ -212,9 +213,8 @@ def _mixed_keys(ids: Sequence[int | float | str]) -> NDArray[np.uint64]:
 def _prompt_texts(prompts: Ragged | list[Any]) -> list[str]:
     """Each prompt as one text: itself, its ids, or its messages as JSON."""
     if isinstance(prompts, Ragged):
-        ids, ends = _ids(prompts.values), np.cumsum(prompts.lengths)
-        starts = ends - prompts.lengths
-        return [ids[start:end].tobytes().hex() for start, end in zip(starts, ends, strict=True)]
+        ids, cuts = _ids(prompts.values), starts(prompts.lengths)
+        return [ids[start:end].tobytes().hex() for start, end in pairwise(cuts)]
     return [
         one if isinstance(one, str) else json.dumps(one, sort_keys=True, default=str)
         for one in prompts

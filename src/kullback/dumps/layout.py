@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kullback.question import Question
+from kullback.question import Question, is_role
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,18 @@ _NOUNS = {
     "other": ("an object", "objects"),
 }
 
-PER_TOKEN = ("log_probs", "entropy", "exact", "mask", "tokens", "token_bytes", "top_ids")
-PER_TOKEN += ("top_log_probs", "versions")
-SAMPLING = ("temperature", "top_p", "top_k", "min_p", "log_probs")
+# The families with one entry per token; log-probs first: they say how long a row is.
+PER_TOKEN = (
+    "log_probs",
+    "entropy",
+    "exact",
+    "mask",
+    "tokens",
+    "token_bytes",
+    "top_ids",
+    "top_log_probs",
+    "versions",
+)
 
 # What a part holds, by family. NeMo-RL's whole-sequence mask and a prompt in full have no column
 # in the canonical dump; they are read from other projects' files only.
@@ -61,8 +70,12 @@ _SHAPES: dict[str, tuple[tuple[int, tuple[str, ...]], ...]] = {
     "step": ((0, ("number",)),),
     "prompt_id": ((0, ("number", "text")),),
     "prompt": ((0, ("text", "other")), (1, ("number",))),
+    "sampling.temperature": ((0, ("number",)),),
+    "sampling.top_p": ((0, ("number",)),),
+    "sampling.top_k": ((0, ("number",)),),
+    "sampling.min_p": ((0, ("number",)),),
     "sampling.log_probs": ((0, ("text",)),),
-} | {f"sampling.{name}": ((0, ("number",)),) for name in SAMPLING if name != "log_probs"}
+}
 
 _BY_ROLE = ("log_probs", "entropy", "top_ids", "top_log_probs", "top_k")
 
@@ -80,15 +93,6 @@ def canonical(column: str) -> str | None:
     if column.startswith("KL("):
         return _exact(column)
     return column if column in _SHAPES and column not in ("prompt", "sequence_mask") else None
-
-
-def is_role(name: str) -> bool:
-    """Whether a policy may be called so: a letter, then letters, digits, '_', '.', '-'."""
-    try:
-        Question(name, name + ".other")
-    except ValueError:
-        return False
-    return True
 
 
 def _exact(column: str) -> str | None:

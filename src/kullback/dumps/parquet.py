@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kullback.dumps.batch import Batch, Filling, Use
 from kullback.dumps.errors import DumpError
 from kullback.dumps.layout import Held
-from kullback.dumps.ragged import Ragged, TokenBytes
+from kullback.dumps.ragged import Ragged, TokenBytes, starts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -165,7 +165,7 @@ def _inner(value: Ragged | list[Any]) -> Ragged | list[Any]:
         return [one[0] if one else None for one in value]
     some = value.lengths > 0
     first = np.zeros(len(value.values), dtype=np.bool_)
-    first[(np.cumsum(value.lengths) - value.lengths)[some]] = True
+    first[starts(value.lengths)[:-1][some]] = True
     return value.values.keep(first).spread(np.flatnonzero(some), len(value))
 
 
@@ -212,6 +212,6 @@ def _token_bytes(entries: pa.Array) -> TokenBytes:
     entries = entries.fill_null(b"")
     _, cuts, data = entries.buffers()
     wide = np.int64 if pa.types.is_large_binary(entries.type) else np.int32
-    starts = np.frombuffer(cuts, wide)[entries.offset : entries.offset + len(entries) + 1]
+    ends = np.frombuffer(cuts, wide)[entries.offset : entries.offset + len(entries) + 1]
     held = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    return TokenBytes(held[starts[0] : starts[-1]], starts - starts[0], known)
+    return TokenBytes(held[ends[0] : ends[-1]], ends - ends[0], known)

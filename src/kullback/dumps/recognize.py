@@ -14,10 +14,10 @@ from kullback.dumps.layout import (
     depth_in,
     expected,
     family,
-    is_role,
     role_of,
     spoken,
 )
+from kullback.question import is_role
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from kullback.dumps.errors import DumpError
 from kullback.dumps.heads import ABSENT
 from kullback.dumps.layout import canonical
 from kullback.dumps.ragged import Ragged, starts
+from kullback.whole_file import whole_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,21 +37,29 @@ def write(columns: Columns | Iterable[Columns], path: str | os.PathLike[str]) ->
 
     Raises:
         DumpError: The suffix is another one, there is no batch, the batches differ in their
-            columns, or a label has no column in a dump.
+            columns, a label has no column in a dump, or the file cannot be written.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> from kullback.columns import pack
+        >>> from kullback.dumps.dump import read
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "a.jsonl"
+        ...     write(pack({"old": [[-1.0, -0.5]], "current": [[-1.5, -0.25]]}), path)
+        ...     (batch,) = read(path)
+        >>> batch.log_probs["current"].tolist()
+        [-1.5, -0.25]
     """
     target = Path(path)
     writers = {".parquet": _write_parquet, ".jsonl": _write_jsonl}
     if target.suffix not in writers:
         raise DumpError(f"{target} names no format: end it in .parquet or .jsonl")
     chunks = iter([columns] if isinstance(columns, Columns) else columns)
-    draft = target.with_name(f".{target.name}.{uuid4().hex}.tmp")
     try:
-        writers[target.suffix]((_table(chunk) for chunk in chunks), draft)
-        draft.replace(target)
+        with whole_file(target) as draft:
+            writers[target.suffix]((_table(chunk) for chunk in chunks), draft)
     except OSError as error:
         raise DumpError(f"{target} cannot be written: {error.strerror or error}") from error
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _table(columns: Columns) -> dict[str, Any]:
@@ -184,18 +192,12 @@ def _list_array(name: str, lists: Ragged) -> pa.Array:
         whole = values.dtype.kind in "iu"
         entries = pa.array(values).cast(pa.int32()) if whole else pa.array(values)
     else:
-        entries = _bytes_array(values)
+        entries = pa.array(list(values), type=pa.binary())
     # Without nulls Parquet has fewer levels to decode: 8 ns per value in place of 13.
     nullable = not isinstance(values, Ragged | np.ndarray)
     field = pa.field("element", entries.type, nullable=nullable)
     cuts = starts(lists.lengths)
     return pa.ListArray.from_arrays(cuts.astype(np.int32), entries, type=pa.list_(field))
-
-
-def _bytes_array(values: Any) -> pa.Array:
-    import pyarrow as pa
-
-    return pa.array(list(values), type=pa.binary())
 
 
 def _write_jsonl(tables: Iterator[dict[str, Any]], draft: Path) -> None:

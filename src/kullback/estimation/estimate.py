@@ -2,46 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from kullback.columns import pack
-from kullback.estimation.interval import FEWEST, NOTHING, Interval, ratio_interval
+from kullback.estimation.interval import FEWEST_EFFECTIVE, NOTHING, Interval, ratio_interval
 from kullback.estimation.question_state import QuestionState
+from kullback.formulas import k_family, weights
+from kullback.formulas.claim import Claim
 from kullback.question import Question
 
 FEW_CLUSTERS = 50  # below, Student's interval is known to cover less than it says
 FEW_EFFECTIVE = 0.1  # share of tokens left by the weights, below which they decide, not the data
-
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """What an estimate is made of and what may be said of it.
-
-    Args:
-        term: The per-token term whose mean it is.
-        unbiased: Whether its mean is the KL, under the conditions below.
-        can_be_negative: Whether an honest estimate can be below 0.
-        assumptions: The conditions.
-    """
-
-    term: str
-    unbiased: bool
-    can_be_negative: bool
-    assumptions: tuple[str, ...]
-
-
-_FIXED = "p and q were fixed before the tokens were sampled, and none was selected by its outcome"
-_SUPPORT = "q gives no mass to what p cannot sample"
-METHODS = {
-    "auto": Method("k1", True, True, (_FIXED, "auto is k1 for now")),
-    "k1": Method("k1", True, True, (_FIXED,)),
-    "k2": Method("k2", False, False, (_FIXED, "p and q are close: E k2 is another divergence")),
-    "k3": Method("k3", True, False, (_FIXED, _SUPPORT)),
-    "exact": Method("exact", True, False, ("the exact columns are of these policies",)),
-}
+# What can be asked for, and the per-token term whose mean it is; auto is k1 for now.
+METHODS = {"auto": "k1", "k1": "k1", "k2": "k2", "k3": "k3", "exact": "exact"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +39,10 @@ class Estimate:
         assumptions: What must hold for it to be unbiased.
         marks: What is known to be wrong with it.
         reason: Why there is no number or no interval, else None.
+
+    Example:
+        >>> print(estimate(log_p=[[-1.0, -0.5]] * 2, log_q=[[-1.5, -0.25]] * 2))
+        KL(p||q) by k1: 0.125 nats per token, [0.125, 0.125] at 95%; few-clusters
     """
 
     mean: float
@@ -77,7 +57,7 @@ class Estimate:
     method: str
     scope: str
     assumptions: tuple[str, ...] = ()
-    marks: tuple[str, ...] = field(default=())
+    marks: tuple[str, ...] = ()
     reason: str | None = None
 
     @property
@@ -114,18 +94,19 @@ def estimate(
 
         KL(p‖q) = E_{x~p}[log p(x) − log q(x)]; from a third sampler s with weight w = p/s
 
-    Unbiased (method k1) if q was fixed before the tokens were sampled and nothing was selected on
-    the outcome, at ``token_mean`` (as a ratio, to first order) and ``sequence_sum``. It can be
-    negative. It is a number for a log: it has no gradient. The interval is Student's, clustered.
+    Unbiased by k1 if q (and, under a third sampler, p) was fixed before the tokens were sampled
+    and nothing was selected on the outcome, at ``sequence_sum`` and, to first order, at
+    ``token_mean``, which is a ratio. By k1 it can be negative, by k2, k3 and exact it cannot. It
+    is a number for a log: it has no gradient. The interval is Student's, clustered.
 
     Args:
         log_p: Log-probs under p, [sequences, tokens] or flat with ``lengths``, in nats.
         log_q: Log-probs under q of the same tokens.
-        log_sampler: Log-probs under who sampled, if that was not p.
+        log_sampler: Log-probs under the policy that sampled, if that was not p.
         mask: Which tokens count, bool or 0/1, of the same shape.
         lengths: The tokens of each sequence of flat arrays; 1 means independent samples.
         clusters: The prompt id of each sequence, [sequences]; by default each stands alone.
-        exact: Exact KL(p‖q) at each prefix, for ``method="exact"``.
+        exact: Exact KL(p‖q) at each prefix, in nats, for ``method="exact"``.
         question: The question in words, ``KL(current||reference) ~ rollout``, which names the
             roles and, if given, overrides ``level`` and ``prefixes``.
         level: ``token_mean``, ``sequence_sum`` or ``sequence_mean``.
@@ -133,6 +114,10 @@ def estimate(
         method: ``auto`` (k1 for now), ``k1``, ``k2``, ``k3`` or ``exact``.
         confidence: Nominal coverage of the interval.
         in_sample: Whether q (or p) was trained on these very tokens; the estimate is then marked.
+
+    Returns:
+        The estimate, in nats per token or per sequence as its ``unit`` says; a number that does
+        not exist is NaN and has its ``reason``.
 
     Raises:
         ValueError: Shapes differ, the question does not fit the arrays, or a name is unknown.
@@ -180,6 +165,13 @@ def from_state(
 ) -> Estimate:
     """The estimate that a state holds, by one method.
 
+    Args:
+        state: The sums of one question.
+        method: One of ``METHODS``.
+        confidence: Nominal coverage of the interval.
+        scope: What the clusters stand for: ``new prompts`` or ``new sequences``.
+        in_sample: Whether q (or p) was trained on these very tokens; the estimate is then marked.
+
     Raises:
         ValueError: The method is unknown, or the confidence is not between 0 and 1.
     """
@@ -187,9 +179,9 @@ def from_state(
         raise ValueError(f"method {method!r} is none of {', '.join(METHODS)}")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence {confidence} is not between 0 and 1")
-    term, question = METHODS[method].term, state.question
+    term, question = METHODS[method], state.question
     below = _denominator(question, term)
-    effective = state.groups.effective(0 if below == "sequences" else 1)
+    effective = state.effective_clusters("sequences" if below == "sequences" else "tokens")
     reason = _no_number(state, method)
     interval = NOTHING
     if reason is None:
@@ -211,7 +203,7 @@ def from_state(
         question=question,
         method=term,
         scope=scope,
-        assumptions=METHODS[method].assumptions,
+        assumptions=_assumptions(question, term),
         marks=_marks(state, method, effective, in_sample),
         reason=reason,
     )
@@ -261,15 +253,35 @@ def _no_interval(state: QuestionState, interval: Interval, effective: float) -> 
         return "the weights are all 0" if not state.total("weight") else "the mean overflows"
     if interval.low == interval.low:
         return None
-    if effective < FEWEST:
+    if effective < FEWEST_EFFECTIVE:
         return "one effective cluster: no error can be told from fewer than two"
     return "the error overflows"
+
+
+def _claim(question: Question, term: str) -> Claim | None:
+    """What is proved of the mean of a term; nothing of an exact column, which is no estimate."""
+    if question.weight == "none":
+        return k_family.CLAIMS.get(term)
+    return weights.CLAIMS.get(f"weighted_{term}")
+
+
+def _is_biased(claim: Claim | None) -> bool:
+    return claim is not None and claim.unbiased_for != "KL(p||q)"
+
+
+def _assumptions(question: Question, term: str) -> tuple[str, ...]:
+    claim = _claim(question, term)
+    if claim is None:
+        return ("the exact columns are of these policies",)
+    if _is_biased(claim):
+        return (*claim.conditions, f"p and q are close: the mean is {claim.unbiased_for}")
+    return claim.conditions
 
 
 def _marks(state: QuestionState, method: str, effective: float, in_sample: bool) -> tuple[str, ...]:
     marks = []
     sampled = method != "exact"
-    if not METHODS[method].unbiased:
+    if _is_biased(_claim(state.question, METHODS[method])):
         marks.append("biased")
     if in_sample and sampled:
         marks.append("in-sample")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 KEPT = 1024  # clusters that keep a group of their own, and smallest keys kept for counting
-CUT = np.uint64(0xFF)  # beyond, clusters share the 256 groups of the last eight bits of their key
+LAST_BITS = np.uint64(0xFF)  # beyond, clusters share 256 groups: the last eight bits of their key
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Groups:
     def _fold(self) -> Groups:
         if self.folded:
             return self
-        keys, group = np.unique(self.keys & CUT, return_inverse=True)
+        keys, group = np.unique(self.keys & LAST_BITS, return_inverse=True)
         sums = np.zeros((len(self.sums), len(keys)))
         np.add.at(sums.T, group, self.sums.T)
         return Groups(keys, sums, self.smallest, folded=True)
@@ -79,7 +79,7 @@ class Groups:
         sizes = self.sums[term]
         total, squares = float(sizes.sum()), float((sizes**2).sum())
         if self.folded:
-            groups = int(CUT) + 1
+            groups = int(LAST_BITS) + 1
             squares = (squares - total**2 / groups) / (1 - 1 / groups)
             squares = max(squares, total**2 / self.clusters)  # never more than there are
         return total**2 / squares if squares > 0 else 0.0

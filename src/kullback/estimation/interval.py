@@ -17,7 +17,7 @@ class Interval(NamedTuple):
     standard_error: float
 
 
-FEWEST = 1.1  # effective clusters; one huge cluster leaves Student's t no degree of freedom
+FEWEST_EFFECTIVE = 1.1  # clusters; one huge one leaves Student's t no degree of freedom
 NOTHING = Interval(float("nan"), float("nan"), float("nan"), float("nan"))
 
 
@@ -43,6 +43,10 @@ def ratio_interval(
         effective: Effective number of clusters.
         confidence: Between 0 and 1.
 
+    Returns:
+        In the unit of the values; NaN ends and error where there are too few clusters, all NaN
+        where there is no mean.
+
     Example:
         >>> sums, sizes = np.array([1.0, 3.0]), np.array([1.0, 1.0])
         >>> found = ratio_interval(sums, sizes, effective=2.0, confidence=0.5)
@@ -59,7 +63,7 @@ def ratio_interval(
         spread = float(((above - mean * below) ** 2).sum())
     if not np.isfinite(mean):
         return NOTHING
-    if clusters < 2 or effective < FEWEST or not np.isfinite(spread):
+    if clusters < 2 or effective < FEWEST_EFFECTIVE or not np.isfinite(spread):
         return NOTHING._replace(mean=mean)
     error = float(np.sqrt(clusters / (clusters - 1) * spread) / below.sum())
     reach = float(stdtrit(effective - 1, (1 + confidence) / 2)) * error

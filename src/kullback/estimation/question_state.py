@@ -138,6 +138,10 @@ class QuestionState:
         """The sum of one term over everything."""
         return float(self.by_group(term).sum())
 
+    def effective_clusters(self, sizes: str = "tokens") -> float:
+        """Kish's effective number of clusters, each as large as its ``tokens`` or ``sequences``."""
+        return self.groups.effective(ROW[sizes])
+
     @property
     def tokens(self) -> int:
         """Usable tokens."""
@@ -150,8 +154,7 @@ class QuestionState:
 
 
 def _products(block: Block) -> NDArray[np.float64]:
-    with np.errstate(over="ignore"):
-        return np.array([(block.rows[INDEX[a]] * block.rows[INDEX[b]]).sum() for a, b in PRODUCTS])
+    return np.array([(block.rows[INDEX[a]] * block.rows[INDEX[b]]).sum() for a, b in PRODUCTS])
 
 
 def _with_means(sums: NDArray[np.float64]) -> NDArray[np.float64]:

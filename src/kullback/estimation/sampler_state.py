@@ -56,6 +56,10 @@ class SamplerState:
         """The sums of one term, [groups]."""
         return self.groups.sums[ROW[term]]
 
+    def effective_clusters(self, sizes: str) -> float:
+        """Kish's effective number of clusters, each as large as its ``prefixes`` or ``heads``."""
+        return self.groups.effective(ROW[sizes])
+
 
 def _add_hits(rows: NDArray[np.float64], columns: Columns, role: str) -> None:
     head = columns.top_k[role]

@@ -29,7 +29,7 @@ class Summary:
 
     Args:
         questions: The state of each question, in the order asked.
-        misspelled: The same over the sequences alone whose ids do not spell their text.
+        misspelled: The same, of only those sequences whose ids do not spell their text.
         columns: What each role's log-probs look like.
         samplers: Whether each role can have sampled, where the dump lets one tell.
         spelling: Whether the ids spell the text.
@@ -103,8 +103,19 @@ def summarize(
         jobs: Threads that work on batches.
         on_batch: Called with each batch when it has been read (for a progress bar).
 
+    Returns:
+        The summary, from which ``diagnose`` and ``report`` are made; summaries of the same
+        questions add.
+
     Raises:
         ValueError: There is no batch, or a question names a role without log-probs.
+
+    Example:
+        >>> from kullback.columns import pack
+        >>> batch = pack({"old": [[-1.0, -0.5]], "current": [[-1.1, -0.25]]})
+        >>> summary = summarize([batch, batch])
+        >>> [(str(question), state.tokens) for question, state in summary.questions.items()]
+        [('KL(old||current)', 4)]
     """
     asked = [Question.parse(q) if isinstance(q, str) else q for q in questions or ()]
     total: Summary | None = None

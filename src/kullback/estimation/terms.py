@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.columns import Columns, is_sentinel
+from kullback.formulas.weights import Q_ALONE
 from kullback.levels import segment_sums
 from kullback.question import Question
 
@@ -150,13 +151,13 @@ def _add_weight(
 ) -> None:
     """Weigh the terms: w·k1, w·k2 and w·k3 = w(r − 1 − log r).
 
-    Where p gives no mass to what s sampled, the first two are 0 and w·k3 is w·r alone; already at
-    log r = 45 the rest of it is 1e-18 of w·r, and r itself may overflow.
+    Where p gives no mass to what s sampled, the first two are 0 and w·k3 is w·r = q/s alone; it
+    is so from log r = Q_ALONE on, where the rest is lost in it and r itself may overflow.
     """
     weight = np.exp(log_weight)
     for name in ("k1", "k2", "k3"):
         rows[INDEX[name]] = np.where(weight > 0, weight * rows[INDEX[name]], 0.0)
-    alone = log_other - log_weight > 45.0
+    alone = log_other - log_weight > Q_ALONE
     rows[INDEX["k3"]] = np.where(alone, np.exp(log_other), rows[INDEX["k3"]])
     rows[INDEX["weight"]], rows[INDEX["weight_squared"]] = weight, weight * weight
 

@@ -29,7 +29,7 @@ from kullback.formulas.precision import at_least_float32
 
 # Above log(q/p) = 45 the terms of p in q - p - p log(q/p) are 1e-18 of q: q/s stands alone, and
 # neither w = 0 times r = inf nor the difference of two overflows arises.
-_Q_ALONE = 45.0
+Q_ALONE = 45.0
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -135,7 +135,7 @@ def weighted_k3(*, log_p: ArrayLike, log_q: ArrayLike, log_sampler: ArrayLike) -
     """
     p, q, sampler = (at_least_float32(x) for x in (log_p, log_q, log_sampler))
     log_q_over_p = _log_q_over_p(p, q)
-    q_alone = log_q_over_p > _Q_ALONE
+    q_alone = log_q_over_p > Q_ALONE
     together = _weighted(p - sampler, k3(np.where(q_alone, 0.0, log_q_over_p)))
     return np.where(q_alone, np.exp(q - sampler), together)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from kullback.diagnosis.diagnose import diagnose
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
-from kullback.diagnosis.sampler import sampler_check
+from kullback.diagnosis.sampler import SamplerCheck, sampler_check
 from kullback.estimation.contributors import Contributor
 from kullback.estimation.estimate import METHODS, Estimate, ess_fraction, from_state
 from kullback.estimation.histogram import Histogram
@@ -36,6 +36,9 @@ def document(
         summary: What was read.
         source: Where it came from: files, format, rows, damaged_rows, columns.
         confidence: Nominal coverage of the intervals.
+
+    Returns:
+        What report.schema.json describes; a number that does not exist is None.
 
     Example:
         >>> from kullback.columns import pack
@@ -82,7 +85,7 @@ def plain(value: Any) -> Any:
 def _question(
     summary: Summary, question: Question, diagnosis: Diagnosis, confidence: float
 ) -> dict[str, Any]:
-    state = summary.questions[question]
+    state, check = summary.questions[question], sampler_check(summary, question)
     scope = f"new {summary.cluster_kind}s"
     estimates = {
         name: from_state(state, name, confidence, scope=scope)
@@ -102,19 +105,19 @@ def _question(
             "tokens": state.tokens,
             "sequences": state.sequences,
             "clusters": state.groups.clusters,
-            "effective_clusters": state.groups.effective(1),
+            "effective_clusters": state.effective_clusters(),
             "missing": state.missing,
             "infinite": state.infinite,
             "masked": state.masked,
         },
         "estimates": {name: _estimate(one) for name, one in estimates.items()},
         "unweighted_k1": _unweighted(state),
-        "sampler_check": asdict(sampler_check(summary, question)),
+        "sampler_check": asdict(check),
         "distribution": _distribution(state),
         "weights": _weights(state),
         "by": {},
         "top": _top(state),
-        "trust": _trust(summary, question, estimates["auto"], diagnosis),
+        "trust": _trust(estimates["auto"], check, diagnosis),
     }
 
 
@@ -170,10 +173,8 @@ def _weights(state: QuestionState) -> dict[str, Any]:
         ) / count
         mean = np.float64(1 + state.total("q_over_s") / count)  # overflows to inf, not to an error
         square = chi2 + 2 * mean - 1
-        ess, largest = (
-            mean**2 / square if square > 0 else math.nan,
-            math.exp(min(state.log_q_over_p.high, 700.0)),
-        )
+        ess = mean**2 / square if square > 0 else math.nan
+        largest = math.exp(min(state.log_q_over_p.high, 700.0))
     else:
         ess, largest = ess_fraction(state), state.weight_max
         mean = state.total("weight") / count
@@ -217,18 +218,16 @@ def _contributor(name: str, one: Contributor, total: float) -> dict[str, Any]:
     }
 
 
-def _trust(
-    summary: Summary, question: Question, estimate: Estimate, diagnosis: Diagnosis
-) -> dict[str, Any]:
+def _trust(estimate: Estimate, check: SamplerCheck, diagnosis: Diagnosis) -> dict[str, Any]:
     """Whether to act on the number: ``yes``, ``with-care`` or ``no``, and because of what."""
-    mine = [f for f in diagnosis.findings if str(question) in f.questions]
+    mine = [f for f in diagnosis.findings if str(estimate.question) in f.questions]
     against = [f.code for f in mine if f.severity != "note"]
     if estimate.reason:
         against.append(estimate.reason)
     if against:
         return {"verdict": "no", "because": list(dict.fromkeys(against))}
     care = [f.code for f in mine]
-    if sampler_check(summary, question).verdict == "not-verifiable":
+    if check.verdict == "not-verifiable":
         care.append("sampler-not-verifiable")
     care += [mark for mark in estimate.marks if mark not in care and mark != "few-clusters"]
     return {"verdict": "with-care" if care else "yes", "because": care}

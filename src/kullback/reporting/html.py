@@ -7,11 +7,15 @@ from importlib.resources import files
 from typing import Any
 
 from kullback.reporting.words import (
+    NUMBERS,
     TRUST,
+    caption,
     forgotten_weight,
     headline,
     interval,
     number,
+    numbers,
+    percent,
     trust,
     what_was_read,
 )
@@ -82,57 +86,37 @@ def _finding(finding: dict[str, Any]) -> str:
 def _numbers(report: dict[str, Any]) -> str:
     rows = []
     for one in report["questions"]:
-        best, verdict = one["estimates"]["auto"], one["trust"]["verdict"]
-        exact = one["estimates"].get("exact", {"mean": None})
-        rows.append(
-            (
-                one["question"]["text"],
-                number(best["mean"]),
-                interval(best),
-                number(one["estimates"]["k3"]["mean"]),
-                number(exact["mean"]),
-                _Raw(f'<span class="{verdict}">{TRUST[verdict]}</span>'),
-                ", ".join(one["trust"]["because"]),
-            )
-        )
-    best = report["headline"]["estimate"]
-    caption = (
-        f"KL by {best['method']}, nats per token unless the question says otherwise, "
-        f"{best['confidence']:.0%} interval for {best['scope']}"
-    )
-    head = ("question", "KL", "interval", "k3", "exact", "trust", "because")
-    return _table(head, rows, caption=caption, text=(6,))
+        verdict = one["trust"]["verdict"]
+        trusted = _Raw(f'<span class="{verdict}">{TRUST[verdict]}</span>')
+        rows.append((*numbers(one), trusted, ", ".join(one["trust"]["because"])))
+    return _table((*NUMBERS, "trust", "because"), rows, caption=caption(report), text=(6,))
 
 
 def _question(one: dict[str, Any]) -> str:
     check, weights, counts = one["sampler_check"], one["weights"], one["counts"]
     methods = [
         (name, number(e["mean"], 4), interval(e), number(e["standard_error"]), e["scope"],
-         ", ".join(e["marks"]) or (e["reason"] or ""))
+         ", ".join([*e["marks"], *([e["reason"]] if e["reason"] else [])]))
         for name, e in one["estimates"].items()
     ]  # fmt: skip
     spread = [
         (name, *(number(d[key]) for key in ("mean", "std", "p50", "p95", "p99", "min", "max")),
-         f"{d['negative_share']:.0%}" if d["negative_share"] is not None else "–")
+         percent(d["negative_share"], 0))
         for name, d in one["distribution"].items()
     ]  # fmt: skip
     unweighted = one["unweighted_k1"]
-    forgot = (
-        ""
-        if unweighted is None
-        else (f"<p>A log that forgets the importance weight shows {number(unweighted)} here.</p>")
-    )
+    forgot = f"<p>A log that forgets the importance weight shows {number(unweighted)} here.</p>"
     return (
         f"<details><summary>{escape(one['question']['text'])}</summary>\n"
         f'<p class="dim">{counts["tokens"]} tokens, {counts["sequences"]} sequences, '
         f"{counts['clusters']} clusters ({number(counts['effective_clusters'])} effective); "
         f"{counts['masked']} masked, {counts['missing']} missing, {counts['infinite']} infinite</p>"
         + _table(("method", "mean", "interval", "error", "scope", "marks"), methods, text=(4, 5))
-        + forgot
+        + forgot * (unweighted is not None)
         + f"<p>Sampler {escape(one['question']['sampler'])}: {check['verdict']}. Missing mass "
         f"{number(check['missing_mass'])} ± {number(check['standard_error'], 2)}. Weights "
-        f"{weights['of']}: {_percent(weights['ess_fraction'])} left, largest "
-        f"{number(weights['max'])}, {_percent(weights['clip_fraction'])} outside "
+        f"{weights['of']}: {percent(weights['ess_fraction'])} left, largest "
+        f"{number(weights['max'])}, {percent(weights['clip_fraction'])} outside "
         f"{weights['clip_band'][0]}–{weights['clip_band'][1]}.</p>"
         + _table(("per token", "mean", "std", "p50", "p95", "p99", "min", "max", "below 0"), spread)
         + _worst(one["top"])
@@ -143,15 +127,12 @@ def _question(one: dict[str, Any]) -> str:
 def _worst(top: list[dict[str, Any]]) -> str:
     rows = []
     for one in top:
-        text = (
-            ""
-            if one["text"] is None
-            else (
-                f"{escape(one['before'])}<mark>{escape(one['text'])}</mark>{escape(one['after'])}"
-            )
-        )
+        text = ""
+        if one["text"] is not None:
+            before, token, after = (escape(one[key]) for key in ("before", "text", "after"))
+            text = f"{before}<mark>{token}</mark>{after}"
         rows.append(
-            (one["by"], number(one["size"]), _percent(one["share"]), number(one["log_p"]),
+            (one["by"], number(one["size"]), percent(one["share"]), number(one["log_p"]),
              number(one["log_q"]), str(one["row"]), str(one["position"]), _Raw(text))
         )  # fmt: skip
     head = ("largest", "nats", "share", "log p", "log q", "row", "token", "text")
@@ -206,7 +187,3 @@ def _table(head: Any, rows: Any, *, caption: str = "", text: tuple[int, ...] = (
         f'<div class="wide"><table>{named}<thead>{line("th", head)}</thead>\n'
         f"<tbody>{body}</tbody></table></div>"
     )
-
-
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{share:.1%}"

@@ -6,11 +6,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from kullback.reporting.words import (
+    NUMBERS,
     TRUST,
+    caption,
     forgotten_weight,
     headline,
-    interval,
     number,
+    numbers,
+    percent,
     trust,
     what_was_read,
 )
@@ -56,38 +59,29 @@ def _numbers(report: dict[str, Any], *, wide: bool) -> Table:
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, title_justify="left", header_style="bold")
-    table.add_column("question", overflow="fold")
-    for name in ("KL", "interval", "k3", "exact"):
+    table.add_column(NUMBERS[0], overflow="fold")
+    for name in NUMBERS[1:]:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("trust", no_wrap=True)
     if wide:
         for name in ("missing mass", "weights left", "p99 of k3", "sampler"):
             table.add_column(name, justify="right", no_wrap=True)
     for one in report["questions"]:
-        best, verdict = one["estimates"]["auto"], one["trust"]["verdict"]
-        exact = one["estimates"].get("exact", {"mean": None})
+        verdict = one["trust"]["verdict"]
         cells: list[str | Text] = [
-            one["question"]["text"],
-            number(best["mean"]),
-            interval(best),
-            number(one["estimates"]["k3"]["mean"]),
-            number(exact["mean"]),
+            *numbers(one),
             Text(TRUST[verdict], style=TRUST_STYLES[verdict]),
         ]
         if wide:
-            check = one["sampler_check"]
+            check, weights = one["sampler_check"], one["weights"]
             cells += [
                 f"{number(check['missing_mass'], 2)} ± {number(check['standard_error'], 2)}",
-                "–" if one["weights"]["of"] == "q/s" else f"{one['weights']['ess_fraction']:.0%}",
+                "–" if weights["of"] == "q/s" else percent(weights["ess_fraction"], 0),
                 number(one["distribution"]["k3"]["p99"]),
                 check["verdict"],
             ]
         table.add_row(*cells)
-    best = report["headline"]["estimate"]
-    table.caption = (
-        f"KL by {best['method']} in nats per token unless the question says otherwise, "
-        f"{best['confidence']:.0%} interval for {best['scope']}."
-    )
+    table.caption = caption(report)
     table.caption_justify = "left"
     return table
 

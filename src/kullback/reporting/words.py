@@ -17,6 +17,16 @@ def number(value: float | None, digits: int = 3) -> str:
     return "–" if value is None else f"{value:.{digits}g}"
 
 
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share in percent; a dash where there is none.
+
+    Example:
+        >>> percent(0.0421), percent(0.5, 0), percent(None)
+        ('4.2%', '50%', '–')
+    """
+    return "–" if share is None else f"{share:.{digits}%}"
+
+
 def interval(estimate: dict[str, Any]) -> str:
     """The ends of an interval.
 
@@ -27,6 +37,31 @@ def interval(estimate: dict[str, Any]) -> str:
     if estimate["low"] is None:
         return "–"
     return f"{number(estimate['low'])} … {number(estimate['high'])}"
+
+
+NUMBERS = ("question", "KL", "interval", "k3", "exact")
+
+
+def numbers(one: dict[str, Any]) -> tuple[str, ...]:
+    """A question of the report under the heads ``NUMBERS``."""
+    estimates = one["estimates"]
+    best, exact = estimates["auto"], estimates.get("exact", {"mean": None})
+    return (
+        one["question"]["text"],
+        number(best["mean"]),
+        interval(best),
+        number(estimates["k3"]["mean"]),
+        number(exact["mean"]),
+    )
+
+
+def caption(report: dict[str, Any]) -> str:
+    """What the table of numbers shows."""
+    best = report["headline"]["estimate"]
+    return (
+        f"KL by {best['method']} in nats per token unless the question says otherwise, "
+        f"{best['confidence']:.0%} interval for {best['scope']}."
+    )
 
 
 def headline(report: dict[str, Any]) -> str:

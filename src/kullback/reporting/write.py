@@ -1,4 +1,4 @@
-"""Reports to files: the whole report or, if anything goes wrong, the file that was there."""
+"""Reports to files, by their suffix: a page or data."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from kullback.estimation.summary import Summary
 from kullback.reporting.document import document, source_of
 from kullback.reporting.html import page
+from kullback.whole_file import whole_file
 
 
 def report(summary: Summary, path: str | os.PathLike[str], *, dump: Any = None) -> dict[str, Any]:
@@ -20,15 +21,30 @@ def report(summary: Summary, path: str | os.PathLike[str], *, dump: Any = None) 
         path: The file to write; its suffix decides.
         dump: The dump that was summarized, to name its files and columns.
 
+    Returns:
+        The report as ``kullback.report/1`` (report.schema.json) has it: plain lists,
+        dictionaries, strings and finite numbers, all KLs in nats.
+
     Raises:
         ValueError: The suffix is neither .html nor .json.
         OSError: The file cannot be written; what stood there still stands.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> from kullback.columns import pack
+        >>> from kullback.estimation.summary import summarize
+        >>> summary = summarize([pack({"old": [[-1.0], [-0.5]], "current": [[-1.5], [-0.25]]})])
+        >>> with TemporaryDirectory() as folder:
+        ...     made = report(summary, Path(folder) / "report.json")
+        >>> made["headline"]["question"], round(made["headline"]["estimate"]["mean"], 6)
+        ('KL(old||current)', 0.125)
     """
     target = Path(path)
-    made = document(summary, None if dump is None else source_of(dump))
-    if target.suffix not in (".html", ".json"):
+    writers = {".html": write_html, ".json": write_json}
+    if target.suffix not in writers:
         raise ValueError(f"{target}: a report is written as .html or as .json")
-    (write_html if target.suffix == ".html" else write_json)(made, target)
+    made = document(summary, None if dump is None else source_of(dump))
+    writers[target.suffix](made, target)
     return made
 
 
@@ -39,21 +55,11 @@ def as_json(report: dict[str, Any]) -> str:
 
 def write_json(report: dict[str, Any], path: Path) -> None:
     """Write the report as JSON."""
-    _replace(path, as_json(report))
+    with whole_file(path) as draft:
+        draft.write_text(as_json(report), encoding="utf-8")
 
 
 def write_html(report: dict[str, Any], path: Path) -> None:
     """Write the report as one page."""
-    _replace(path, page(report))
-
-
-def _replace(path: Path, text: str) -> None:
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())  # a crash must not leave a renamed but empty file
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with whole_file(path) as draft:
+        draft.write_text(page(report), encoding="utf-8")

@@ -109,7 +109,7 @@ def shifted_by_one(columns: Columns, role: str) -> Columns:
 def misaligned(columns: Columns, role: str) -> Columns:
     """Each sequence has the log-probs of the next one, repeated if that is shorter."""
     following = np.roll(np.arange(len(columns.lengths)), -1)
-    start = np.repeat((columns.ends - columns.lengths)[following], columns.lengths)
+    start = np.repeat(columns.starts[following], columns.lengths)
     length = np.repeat(columns.lengths[following], columns.lengths)
     place = start + _positions(columns) % length
     return rewritten(columns, role, lambda log_p: log_p[place])
@@ -150,7 +150,7 @@ def retokenized(world: Mixture, rng: np.random.Generator, every: int = 20) -> Co
     """Every 20th sequence was encoded anew: its first id is another one, its text is not."""
     columns = world.sample(rng)
     tokens = np.array(columns.tokens)
-    first = (columns.ends - columns.lengths)[::every]
+    first = columns.starts[::every]
     tokens[first] = 1 + tokens[first] % (world.shape[1] - 1)
     return replace(columns, tokens=tokens, token_bytes=world.vocabulary[tokens].tolist())
 
@@ -164,7 +164,7 @@ def rounded_to_bf16(log_p: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _positions(columns: Columns) -> NDArray[np.int64]:
-    return np.arange(len(columns)) - np.repeat(columns.ends - columns.lengths, columns.lengths)
+    return np.arange(len(columns)) - np.repeat(columns.starts, columns.lengths)
 
 
 def _other(world: Mixture) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +62,7 @@ class Gaussian:
             exact: Whether to log the exact KL of each action too, for every pair of roles.
         """
         actions = rng.normal(*self.normals[self.sampler], size=self.sequences * self.length)
-        pairs = [(p, q) for p in self.roles for q in self.roles if p != q] if exact else []
+        pairs = permutations(self.roles, 2) if exact else ()
         return Columns(
             lengths=np.full(self.sequences, self.length),
             mask=np.ones(len(actions), dtype=np.bool_),

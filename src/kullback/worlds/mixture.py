@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -165,7 +166,7 @@ class Mixture:
         place = contexts * self.shape[1] + tokens
         prompt = np.repeat(np.arange(self.prompts), self.sequences_per_prompt)
         pieces = self.vocabulary[tokens].tolist()
-        pairs = [(p, q) for p in self.roles for q in self.roles if p != q] if exact else []
+        pairs = permutations(self.roles, 2) if exact else ()
         heads = {role: head(table, top_k) for role, table in self.log_probs.items() if top_k}
         return Columns(
             lengths=lengths,

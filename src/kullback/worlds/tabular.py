@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -163,7 +164,7 @@ class Tabular:
         rows = rng.choice(len(self.lengths), size=self.sequences, p=self.probability(self.sampler))
         alive = self.tree.alive[rows]
         context, tokens = self.tree.context[rows][alive], self.tree.tokens[rows][alive]
-        pairs = [(p, q) for p in self.roles for q in self.roles if p != q] if exact else []
+        pairs = permutations(self.roles, 2) if exact else ()
         return Columns(
             lengths=self.lengths[rows],
             mask=np.ones(len(tokens), dtype=np.bool_),

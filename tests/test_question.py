@@ -159,6 +159,11 @@ def test_questions_that_share_a_metric_key_are_refused(one: Question, other: Que
             None,
             ["KL(old||current)", "KL(old||reference)", "KL(current||reference) ~ old"],
         ),
+        (
+            ["rollout", "old", "reference"],
+            None,
+            ["KL(rollout||old)", "KL(rollout||reference)", "KL(old||reference) ~ rollout"],
+        ),
         (["student", "teacher"], "teacher", ["KL(teacher||student)"]),
         (["b", "a"], None, ["KL(b||a)"]),
     ],

@@ -75,7 +75,9 @@ def test_fail_on_decides_the_exit_status(clean, args, code):
         (["CLEAN", "--map", "current=nothing"], "nothing"),
         (["CLEAN", "--question", "KL(a)"], "is no question"),
         (["CLEAN", "--question", "KL(a||b)"], "needs log-probs of a"),
-        (["CLEAN", "--html", "no/such/folder/r.html"], "no/such/folder"),
+        (["CLEAN", "--html", "no/such/folder/r.html"], "there is no folder no/such/folder"),
+        (["CLEAN", "--json", "/"], "is no file name"),
+        (["/dev/null"], "no regular file"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_2(clean, args, said):
@@ -86,6 +88,31 @@ def test_bad_input_is_one_sentence_and_exit_2(clean, args, said):
     assert done.stderr.startswith("kullback: ")
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
+
+
+def test_a_headline_without_a_number_is_an_error_and_without_an_interval_a_warning(tmp_path):
+    path = tmp_path / "one.jsonl"
+    path.write_text('{"log_probs.old": [-1.0], "log_probs.current": [-1.1]}\n')
+    assert run(app, ["report", str(path), "--fail-on", "warning"]).exit_code == 1
+    assert run(app, ["report", str(path), "--fail-on", "error"]).exit_code == 0
+    path.write_text('{"log_probs.old": [null], "log_probs.current": [-1.1]}\n')
+    assert run(app, ["report", str(path), "--fail-on", "error"]).exit_code == 1
+
+
+def test_a_terminal_without_unicode_gets_the_whole_report(clean):
+    import os
+    import subprocess
+    import sys
+
+    done = subprocess.run(
+        [sys.executable, "-c", "from kullback.cli import main; main()", "report", str(clean)],
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Passed:" in done.stdout
 
 
 def test_questions_are_added_to_the_usual_ones(clean):

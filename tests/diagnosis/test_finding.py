@@ -25,6 +25,8 @@ def test_only_an_accusing_code_accuses():
     assert not Diagnosis((finding("mean-owned-by-few", "note"),)).accused
     assert Diagnosis((finding("shifted-by-one", "error"),)).accused
     assert {code for code, entry in CODES.items() if not entry.accuses} == {
+        "rows-left-out",
+        "column-not-read",
         "weights-degenerate",
         "mean-owned-by-few",
         "too-few-clusters",

@@ -406,3 +406,22 @@ def test_it_assumes_what_its_formula_claims(method: str, biased: bool) -> None:
         assert UNSELECTED in found.assumptions
         assert any("p and q are close" in one for one in found.assumptions) == biased
         assert ("biased" in found.marks) == biased
+
+
+def test_a_missing_log_prob_leaves_no_sequence_sum_and_is_marked() -> None:
+    log_p, log_q = [[-1.0, NAN], [-1.0, -2.0]], [[-1.5, -1.0], [-1.0, -2.5]]
+    found = estimate(log_p=log_p, log_q=log_q, level="sequence_sum")
+    assert np.isnan(found.mean)
+    assert found.reason == "1 missing log-probs leave the sums of their sequences short"
+    assert "missing-values" in estimate(log_p=log_p, log_q=log_q).marks
+
+
+def test_a_masked_array_is_refused() -> None:
+    masked = np.ma.array([[-1.0, 5.0]], mask=[[False, True]])
+    with pytest.raises(ValueError, match=r"masked array: give its \.data, and ~\.mask as mask="):
+        estimate(log_p=masked, log_q=[[-1.0, -1.0]])
+
+
+def test_a_cluster_without_an_id_is_refused() -> None:
+    with pytest.raises(ValueError, match="clusters: entry 1 is missing"):
+        estimate(log_p=[[-1.0], [-1.0]], log_q=[[-1.0], [-1.0]], clusters=["a", None])

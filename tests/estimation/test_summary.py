@@ -175,3 +175,10 @@ def test_roles_that_only_some_batches_have_are_kept() -> None:
 def test_sequences_of_two_batches_are_two_clusters() -> None:
     batches = [pack({"old": [[-1.0]], "current": [[x]]}) for x in (-2.0, -3.0)]
     assert summarize(batches).questions[Question("old", "current")].groups.clusters == 2
+
+
+def test_questions_may_be_text_and_unlike_summaries_do_not_add() -> None:
+    one = summarize(BATCHES[:2], questions=["KL(rollout||old)"])
+    assert [str(question) for question in one.questions] == ["KL(rollout||old)"]
+    with pytest.raises(ValueError, match="answer different questions"):
+        one + summarize(BATCHES[:2], questions=["KL(old||rollout)"])

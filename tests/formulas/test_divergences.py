@@ -129,3 +129,12 @@ def test_kind_and_order_out_of_place_are_refused(kind, order) -> None:
 def test_different_categories_are_refused() -> None:
     with pytest.raises(ValueError, match="p and q have the shapes"):
         divergence(P, [0.5, 0.5])
+
+
+def test_a_sum_may_be_off_by_the_rounding_of_its_precision() -> None:
+    p = np.array([0.5, 0.5 - 2e-5])
+    assert divergence(p.astype(np.float32), p.astype(np.float32)) == 0
+    with pytest.raises(ValueError, match="within 1e-06"):
+        divergence(p, p)
+    with pytest.raises(ValueError, match=r"within 0\.0001"):
+        divergence(np.array([0.5, 0.49], np.float32), np.array([0.5, 0.5], np.float32))

@@ -107,6 +107,30 @@ def test_weights_on_and_off_policy_against_plain_numpy():
     assert on["unweighted_k1"] is None
 
 
+def test_a_sampler_that_is_not_the_dumps_is_read_with_care():
+    clean = CLEAN_WORLDS["training_loop"](64).sample(np.random.default_rng(0))
+    asked = [Question("current", "reference"), Question("rollout", "reference")]
+    report = document(summarize([clean], questions=asked), {"sampler": "rollout"})
+    own, rollout = (one["trust"] for one in report["questions"])
+    assert "as-if-sampled-by-current" in own["because"]
+    assert rollout == {"verdict": "yes", "because": []}
+
+
+def test_the_headline_is_the_policy_against_the_reference():
+    batch = {role: [[-1.0], [-0.5]] for role in ("rollout", "old", "reference")}
+    report = document(summarize([kb.pack(batch)]))
+    assert report["headline"]["question"] == "KL(old||reference) ~ rollout"
+
+
+def test_rows_that_were_lost_are_a_finding():
+    lost = {"file": "a.jsonl", "row": 2, "place": "line 3", "reason": "no JSON object"}
+    source = {"rows": 4, "damaged_rows": 2, "damaged": [lost]}
+    batch = kb.pack({"p": [[-1.0], [-0.5]], "q": [[-1.0], [-0.6]]})
+    report = document(summarize([batch]), source)
+    assert report["findings"][0]["code"] == "rows-left-out"
+    assert report["headline"]["trust"] == "no"
+
+
 def test_trust_follows_the_findings_that_touch_the_question():
     clean = CLEAN_WORLDS["smooth"](64).sample(np.random.default_rng(0))
     assert questions(clean)[0]["trust"] == {"verdict": "yes", "because": []}

@@ -15,6 +15,7 @@ ESTIMATE = {
     "mean": 0.12345,
     "low": 0.1,
     "high": 0.15,
+    "standard_error": 0.012,
     "confidence": 0.95,
     "unit": "nats per token",
     "method": "k1",
@@ -76,6 +77,8 @@ def test_trust_is_one_sentence_and_counts_the_others(verdict, because, untrusted
 
 def test_a_forgotten_weight_is_told_where_one_is_needed():
     assert forgotten_weight({"headline": HEAD}) == ""
+    near = forgotten_weight({"headline": HEAD | {"unweighted_k1": 0.12}})
+    assert near == ""  # within the error of the estimate
     told = forgotten_weight({"headline": HEAD | {"unweighted_k1": -0.03}})
     assert told == "A log that forgets the importance weight shows -0.03 for it."
 

@@ -6,6 +6,8 @@ than all the rest of ``kullback --help``. What computes is imported by the verb 
 
 from __future__ import annotations
 
+import io
+import sys
 from typing import Annotated
 
 import typer
@@ -40,4 +42,7 @@ def kullback(
 
 def main() -> None:
     """Run the command line; it has its own name, whatever it was started by."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # what a terminal cannot show is a question mark
     app(prog_name="kullback")

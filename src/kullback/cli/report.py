@@ -45,7 +45,9 @@ Questions = Annotated[
 Maps = Annotated[
     list[str] | None,
     typer.Option(
-        "--map", metavar="ROLE=COLUMN", help="Read this column as this role; may be repeated."
+        "--map",
+        metavar="ROLE=COLUMN",
+        help="Read this column as this role, or as mask, tokens, …; may be repeated.",
     ),
 ]
 Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the page to this file.")]
@@ -77,7 +79,7 @@ def report(
       kullback report --demo
       kullback report rollouts/*.parquet --html report.html
       kullback report run.jsonl --map reference=ref_lp
-      kullback report run.jsonl --question 'KL(current||reference) per sequence'
+      kullback report run.jsonl --question 'KL(current||reference) ~ rollout per sequence'
 
     Exit status: 0 whatever was found, 1 if --fail-on says so, 2 if the input cannot be read.
     """
@@ -89,6 +91,8 @@ def report(
     try:
         named = dict(_pair(one) for one in maps or [])
         asked = [Question.parse(text) for text in questions or []]
+        for path in (html, json if json != "-" else None):
+            _require_place(path)
         if demo:
             found = demo_report(asked, jobs=jobs)
         else:
@@ -96,9 +100,7 @@ def report(
         _deliver(found, html, json)
     except (ValueError, OSError) as error:
         _fail(str(error))
-    severities = {one["severity"] for one in found["findings"]}
-    grave = {"error"} if fail_on is FailOn.error else {"error", "warning"}
-    if fail_on and severities & grave:
+    if fail_on and _is_grave(found, fail_on):
         raise typer.Exit(1)
 
 
@@ -120,6 +122,28 @@ def _report(dump: Dump, questions: Iterable[Question], *, jobs: int) -> dict[str
     with _progress(dump) as on_batch:
         summary = summarize(dump, questions=list(asked), jobs=jobs, on_batch=on_batch)
     return document(summary, source_of(dump))
+
+
+def _is_grave(report: dict[str, Any], fail_on: FailOn) -> bool:
+    """Whether a finding is as severe as that, or the headline has no number to act on."""
+    severities = {one["severity"] for one in report["findings"]}
+    head = report["headline"]
+    if head["estimate"]["mean"] is None:
+        severities.add("error")
+    elif head["trust"] == "no":
+        severities.add("warning")
+    return bool(severities & ({"error"} if fail_on is FailOn.error else {"error", "warning"}))
+
+
+def _require_place(path: Path | str | None) -> None:
+    """Refuse a file that cannot be written before anything is computed for it."""
+    if path is None:
+        return
+    target = Path(path)
+    if target.is_dir() or not str(path):
+        raise ValueError(f"{str(path)!r} is no file name to write a report to")
+    if not target.parent.is_dir():
+        raise ValueError(f"{path} cannot be written: there is no folder {target.parent}")
 
 
 def _pair(text: str) -> tuple[str, str]:

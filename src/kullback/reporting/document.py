@@ -11,6 +11,7 @@ import numpy as np
 
 from kullback.diagnosis.diagnose import diagnose
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
+from kullback.diagnosis.reading_faults import diagnose_reading
 from kullback.diagnosis.sampler import SamplerCheck, sampler_check
 from kullback.estimation.contributors import Contributor
 from kullback.estimation.estimate import METHODS, Estimate, ess_fraction, from_state
@@ -50,15 +51,18 @@ def document(
     """
     from kullback import __version__
 
-    diagnosis = diagnose(summary)
+    origin = dict(source or {})
+    texts = [str(question) for question in summary.questions]
+    diagnosis = diagnose(summary) + diagnose_reading(origin, texts)
     questions = [
-        _question(summary, question, diagnosis, confidence) for question in summary.questions
+        _question(summary, question, diagnosis, confidence, origin.get("sampler"))
+        for question in summary.questions
     ]
     return plain(
         {
             "schema": SCHEMA,
             "kullback": __version__,
-            "source": dict(source or {}),
+            "source": origin,
             "headline": _headline(questions),
             "questions": questions,
             "findings": [_finding(one) for one in diagnosis.findings],
@@ -83,7 +87,11 @@ def plain(value: Any) -> Any:
 
 
 def _question(
-    summary: Summary, question: Question, diagnosis: Diagnosis, confidence: float
+    summary: Summary,
+    question: Question,
+    diagnosis: Diagnosis,
+    confidence: float,
+    sampler: str | None,
 ) -> dict[str, Any]:
     state, check = summary.questions[question], sampler_check(summary, question)
     scope = f"new {summary.cluster_kind}s"
@@ -117,7 +125,7 @@ def _question(
         "weights": _weights(state),
         "by": {},
         "top": _top(state),
-        "trust": _trust(estimates["auto"], check, diagnosis),
+        "trust": _trust(estimates["auto"], check, diagnosis, sampler or question.sampler),
     }
 
 
@@ -218,7 +226,9 @@ def _contributor(name: str, one: Contributor, total: float) -> dict[str, Any]:
     }
 
 
-def _trust(estimate: Estimate, check: SamplerCheck, diagnosis: Diagnosis) -> dict[str, Any]:
+def _trust(
+    estimate: Estimate, check: SamplerCheck, diagnosis: Diagnosis, sampler: str
+) -> dict[str, Any]:
     """Whether to act on the number: ``yes``, ``with-care`` or ``no``, and because of what."""
     mine = [f for f in diagnosis.findings if str(estimate.question) in f.questions]
     against = [f.code for f in mine if f.severity != "note"]
@@ -227,6 +237,8 @@ def _trust(estimate: Estimate, check: SamplerCheck, diagnosis: Diagnosis) -> dic
     if against:
         return {"verdict": "no", "because": list(dict.fromkeys(against))}
     care = [f.code for f in mine]
+    if estimate.question.sampler != sampler:
+        care.append(f"as-if-sampled-by-{estimate.question.sampler}")
     if check.verdict == "not-verifiable":
         care.append("sampler-not-verifiable")
     care += [mark for mark in estimate.marks if mark not in care and mark != "few-clusters"]

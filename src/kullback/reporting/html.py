@@ -10,6 +10,7 @@ from kullback.reporting.words import (
     NUMBERS,
     TRUST,
     caption,
+    counted,
     forgotten_weight,
     headline,
     interval,
@@ -88,17 +89,27 @@ def _numbers(report: dict[str, Any]) -> str:
     for one in report["questions"]:
         verdict = one["trust"]["verdict"]
         trusted = _Raw(f'<span class="{verdict}">{TRUST[verdict]}</span>')
-        rows.append((*numbers(one), trusted, ", ".join(one["trust"]["because"])))
-    return _table((*NUMBERS, "trust", "because"), rows, caption=caption(report), text=(6,))
+        text, *values = numbers(one)
+        rows.append((text, trusted, *values, ", ".join(one["trust"]["because"])))
+    head = (NUMBERS[0], "trust", *NUMBERS[1:], "because")
+    return _table(head, rows, caption=caption(report), text=(6,))
 
 
 def _question(one: dict[str, Any]) -> str:
     check, weights, counts = one["sampler_check"], one["weights"], one["counts"]
+    auto = one["estimates"]["auto"]["method"]
     methods = [
-        (name, number(e["mean"], 4), interval(e), number(e["standard_error"]), e["scope"],
-         ", ".join([*e["marks"], *([e["reason"]] if e["reason"] else [])]))
+        (
+            f"auto ({auto})" if name == "auto" else name,
+            number(e["mean"], 4),
+            interval(e),
+            number(e["standard_error"]),
+            e["scope"],
+            ", ".join([*e["marks"], *([e["reason"]] if e["reason"] else [])]),
+        )
         for name, e in one["estimates"].items()
-    ]  # fmt: skip
+        if name != auto  # shown as auto
+    ]
     spread = [
         (name, *(number(d[key]) for key in ("mean", "std", "p50", "p95", "p99", "min", "max")),
          percent(d["negative_share"], 0))
@@ -108,7 +119,8 @@ def _question(one: dict[str, Any]) -> str:
     forgot = f"<p>A log that forgets the importance weight shows {number(unweighted)} here.</p>"
     return (
         f"<details><summary>{escape(one['question']['text'])}</summary>\n"
-        f'<p class="dim">{counts["tokens"]} tokens, {counts["sequences"]} sequences, '
+        f'<p class="dim">{counted(counts["tokens"], "token")}, '
+        f"{counted(counts['sequences'], 'sequence')}, "
         f"{counts['clusters']} clusters ({number(counts['effective_clusters'])} effective); "
         f"{counts['masked']} masked, {counts['missing']} missing, {counts['infinite']} infinite</p>"
         + _table(("method", "mean", "interval", "error", "scope", "marks"), methods, text=(4, 5))
@@ -133,10 +145,10 @@ def _worst(top: list[dict[str, Any]]) -> str:
             text = f"{before}<mark>{token}</mark>{after}"
         rows.append(
             (one["by"], number(one["size"]), percent(one["share"]), number(one["log_p"]),
-             number(one["log_q"]), str(one["row"]), str(one["position"]), _Raw(text))
+             number(one["log_q"]), one["source"], str(one["row"]), str(one["position"]), _Raw(text))
         )  # fmt: skip
-    head = ("largest", "nats", "share", "log p", "log q", "row", "token", "text")
-    return _table(head, rows, text=(7,)) if rows else ""
+    head = ("largest", "nats", "share", "log p", "log q", "file", "row", "token", "text")
+    return _table(head, rows, text=(8,)) if rows else ""
 
 
 def _checks(report: dict[str, Any]) -> str:

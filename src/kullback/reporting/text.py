@@ -48,6 +48,9 @@ def print_report(report: dict[str, Any], console: Console) -> None:
         console.print(Text.assemble((finding["severity"], style), "  ", (finding["code"], "bold")))
         for word, key in (("", "claim"), ("Cost: ", "cost"), ("Do: ", "advice")):
             console.print(Padding(Text(word + finding[key]), (0, 0, 0, 2)))
+        if finding["severity"] != "note" and finding["questions"]:
+            spoiled = Text(f"Spoils: {', '.join(finding['questions'])}", style="dim")
+            console.print(Padding(spoiled, (0, 0, 0, 2)))
     console.print()
     console.print(_numbers(report, wide=console.width >= WIDE))
     for line in _checks(report) + _guesses(report):
@@ -59,17 +62,21 @@ def _numbers(report: dict[str, Any], *, wide: bool) -> Table:
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, title_justify="left", header_style="bold")
-    table.add_column(NUMBERS[0], overflow="fold")
-    for name in NUMBERS[1:]:
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("trust", no_wrap=True)
+    exact = any("exact" in one["estimates"] for one in report["questions"])
+    shown = NUMBERS if exact else NUMBERS[:-1]
+    table.add_column(shown[0], overflow="fold")
+    for name in shown[1:]:  # a number is folded, if it must be, and never cut short
+        table.add_column(name, justify="right", overflow="fold")
+    table.add_column("trust")
     if wide:
         for name in ("missing mass", "weights left", "p99 of k3", "sampler"):
             table.add_column(name, justify="right", no_wrap=True)
     for one in report["questions"]:
         verdict = one["trust"]["verdict"]
+        text, *values = numbers(one)[: len(shown)]
         cells: list[str | Text] = [
-            *numbers(one),
+            text if wide else text.replace(" ~ ", "\n  ~ "),
+            *values,
             Text(TRUST[verdict], style=TRUST_STYLES[verdict]),
         ]
         if wide:

@@ -7,6 +7,16 @@ from typing import Any
 TRUST = {"yes": "yes", "with-care": "with care", "no": "no"}
 
 
+def counted(count: int, noun: str) -> str:
+    """A number of things.
+
+    Example:
+        >>> counted(1, "row"), counted(7632, "token")
+        ('1 row', '7632 tokens')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def number(value: float | None, digits: int = 3) -> str:
     """A number in a few digits; a dash where there is none.
 
@@ -58,10 +68,14 @@ def numbers(one: dict[str, Any]) -> tuple[str, ...]:
 def caption(report: dict[str, Any]) -> str:
     """What the table of numbers shows."""
     best = report["headline"]["estimate"]
-    return (
+    said = (
         f"KL by {best['method']} in nats per token unless the question says otherwise, "
-        f"{best['confidence']:.0%} interval for {best['scope']}."
+        f"{best['confidence']:.0%} interval for {best['scope']}. It holds if the policies were "
+        "fixed before the tokens were sampled and no row was chosen by its outcome."
     )
+    if best["scope"] == "new sequences":
+        said += " Without prompt ids, sequences of one prompt count as independent."
+    return said
 
 
 def headline(report: dict[str, Any]) -> str:
@@ -82,9 +96,12 @@ def headline(report: dict[str, Any]) -> str:
 def forgotten_weight(report: dict[str, Any]) -> str:
     """What a log shows of the headline's question that forgets the importance weight, if any."""
     head = report["headline"]
-    if head["unweighted_k1"] is None:
+    plain, mean, error = (
+        head["unweighted_k1"], head["estimate"]["mean"], head["estimate"]["standard_error"]
+    )  # fmt: skip
+    if plain is None or mean is None or abs(plain - mean) <= (error or 0.0):
         return ""
-    return f"A log that forgets the importance weight shows {number(head['unweighted_k1'])} for it."
+    return f"A log that forgets the importance weight shows {number(plain)} for it."
 
 
 def trust(report: dict[str, Any]) -> str:
@@ -107,8 +124,9 @@ def what_was_read(report: dict[str, Any]) -> str:
     source, counts = report["source"], report["questions"][0]["counts"]
     files = source.get("files", [])
     named = files[0] if len(files) == 1 else f"{len(files)} files" if files else "arrays"
-    said = f"{named}: {counts['sequences']} sequences, {counts['tokens']} tokens"
+    sizes = counted(counts["sequences"], "sequence"), counted(counts["tokens"], "token")
+    said = f"{named}: {', '.join(sizes)}"
     if source.get("sampler"):
         said += f", sampled by {source['sampler']}"
     damaged = source.get("damaged_rows", 0)
-    return f"{said}; {damaged} damaged rows left out" if damaged else said
+    return f"{said}; {counted(damaged, 'damaged row')} left out" if damaged else said

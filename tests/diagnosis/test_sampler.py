@@ -154,3 +154,16 @@ def test_equal_policies_have_no_z():
     summary = summarize([pack({"old": [[-1.0], [-2.0]], "current": [[-1.0], [-2.0]]})])
     check = sampler_check(summary, Question("old", "current"))
     assert (check.missing_mass, check.standard_error, check.z) == (0.0, 0.0, None)
+
+
+def test_values_of_minus_log_p_are_suspected_where_no_token_says_otherwise():
+    log_p = np.full((100, 1), 1.1)
+    (finding,) = diagnose_sampler(summarize([pack({"p": log_p, "q": log_p + 0.1})])).findings
+    assert finding.advice == "All values are above 0: if they are −log p, turn their sign."
+
+
+def test_a_selected_sample_is_not_tested():
+    """What the engine did not log may depend on what it drew."""
+    log_p = np.full((100, 1), -1.1)
+    log_p[0] = np.nan
+    assert not sampler_tests(summarize([pack({"p": log_p, "q": log_p + 0.1})]))

@@ -45,6 +45,8 @@ def spelled(*sequences: tuple[Sequence[bytes | None], str | None]) -> Columns:
         ([b"  "], ""),
         ([b"so", b" END", b"OFTEXT"], "so"),  # a stop string, cut off
         ([b"so", None], "so<|im_end|>"),  # a special id, shown
+        ([b" so ", None], "so <|im_end|>"),
+        ([None, b" so \n"], "<|im_start|> so"),
         ([None, b"so", None, b"me"], "<|im_start|>so<tool>me"),
     ],
 )

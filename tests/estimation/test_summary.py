@@ -181,4 +181,4 @@ def test_questions_may_be_text_and_unlike_summaries_do_not_add() -> None:
     one = summarize(BATCHES[:2], questions=["KL(rollout||old)"])
     assert [str(question) for question in one.questions] == ["KL(rollout||old)"]
     with pytest.raises(ValueError, match="answer different questions"):
-        one + summarize(BATCHES[:2], questions=["KL(old||rollout)"])
+        _ = one + summarize(BATCHES[:2], questions=["KL(old||rollout)"])

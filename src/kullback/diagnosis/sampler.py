@@ -222,12 +222,18 @@ def _bound_finding(summary: Summary, tests: list[SamplerTest]) -> Finding:
             "against": sorted(test.other for test in tests),
         },
         cost=_bound_cost(summary, question, value),
-        advice=(
-            f"Take as sampler the log-probs that the engine logged while it drew, not recomputed "
-            f"ones, or give them as a third policy: {question} ~ SAMPLER. If {worst.sampler} did "
-            f"sample, look for a temperature or top-p that its log-probs leave out, for "
-            f"{worst.other} trained on these very tokens, and for a shifted or padded column."
-        ),
+        advice=_bound_advice(summary, question),
+    )
+
+
+def _bound_advice(summary: Summary, question: Question) -> str:
+    if all(summary.columns[role].low >= 0 for role in (question.p, question.q)):
+        return "All values are above 0: if they are −log p, turn their sign."
+    return (
+        f"Take as sampler the log-probs that the engine logged while it drew, not recomputed ones, "
+        f"or give them as a third policy: {question} ~ SAMPLER. If {question.p} did sample, look "
+        f"for a temperature or top-p that its log-probs leave out, for {question.q} trained on "
+        "these very tokens, and for a shifted or padded column."
     )
 
 
@@ -241,8 +247,8 @@ def _bound_cost(summary: Summary, question: Question, value: float) -> str:
             f"{value:.4g}. A rule that acts on this number acts on its wrong sign."
         )
     return (
-        f"Every estimate that takes {question.p} as the sampler is off by an unknown amount, "
-        f"at least {-value:.2g} nats per token here."
+        f"No KL is below 0, so this number is off by at least {-value:.2g}; every other one that "
+        f"takes {question.p} as the sampler is off too."
     )
 
 

@@ -94,13 +94,18 @@ def _shows_special(pieces: Sequence[bytes | None], written: bytes) -> bool:
             words.append([])
         else:
             words[-1].append(piece)
-    at = 0
-    for i, word in enumerate(b"".join(parts) for parts in words):
-        found = written.find(word, at, at + len(word) + (UNSEEN if i else 0))
+    first, *others = (b"".join(parts) for parts in words)
+    if not others or not written.startswith(first := _bare(first + b".")[:-1]):
+        return False
+    at = len(first)
+    last = len(others) - 1
+    for i, word in enumerate(others):
+        word = _bare(b"." + word)[1:] if i == last else word
+        found = written.find(word, at, at + len(word) + UNSEEN)
         if found < 0:
             return False
         at = found + len(word)
-    return len(words) > 1 and len(written) - at <= (0 if words[-1] else UNSEEN)
+    return len(written) - at <= (0 if others[-1] else UNSEEN)
 
 
 def _parting(pieces: list[bytes], written: bytes) -> int:

@@ -181,7 +181,8 @@ def _weights(state: QuestionState) -> dict[str, Any]:
         ) / count
         mean = np.float64(1 + state.total("q_over_s") / count)  # overflows to inf, not to an error
         square = chi2 + 2 * mean - 1
-        ess = mean**2 / square if square > 0 else math.nan
+        with np.errstate(over="ignore", invalid="ignore"):
+            ess = mean**2 / square if square > 0 else math.nan
         largest = math.exp(min(state.log_q_over_p.high, 700.0))
     else:
         ess, largest = ess_fraction(state), state.weight_max

@@ -25,6 +25,10 @@ def spelled(*sequences: tuple[Sequence[bytes | None], str | None]) -> Columns:
     )
 
 
+def state_of(columns: Columns) -> SpellingState:
+    return SpellingState.of(columns, partings(columns))
+
+
 @pytest.mark.parametrize(
     ("pieces", "text"),
     [
@@ -73,7 +77,7 @@ def test_ids_that_spell_their_text(pieces, text: str) -> None:
 def test_ids_that_do_not_spell_their_text_part_from_it_somewhere(pieces, text, at: int) -> None:
     columns = spelled(([b"a", b"b"], "ab"), (pieces, text))
     assert partings(columns) == {0: None, 1: at}
-    state = SpellingState.of(columns)
+    state = state_of(columns)
     assert (state.checked, state.misspelled) == (2, 1)
     assert state.places == (Place("", 1, at),)
 
@@ -87,12 +91,12 @@ def test_one_changed_id_is_found_where_it_stands() -> None:
 
 def test_text_without_any_id_accuses_no_other_sequence() -> None:
     for columns in (spelled(([], "lost")), spelled(([], "lost"), ([b"a"], "a"))):
-        state = SpellingState.of(columns)
+        state = state_of(columns)
         assert state.places in ((), (Place("", 0, 0),))
 
 
 def test_half_of_a_surrogate_pair_is_no_traceback() -> None:
-    state = SpellingState.of(spelled(([b"Hello"], "Hello\ud83d")))
+    state = state_of(spelled(([b"Hello"], "Hello\ud83d")))
     assert state.checked == 1
 
 
@@ -101,15 +105,15 @@ def test_what_has_no_text_or_no_bytes_is_not_checked() -> None:
     assert partings(columns) == {1: None}
     for unknown in (replace(columns, text=None), replace(columns, token_bytes=None)):
         assert partings(unknown) == {}
-        assert SpellingState.of(unknown).checked == 0
+        assert state_of(unknown).checked == 0
 
 
 def test_states_add_and_name_the_first_places() -> None:
     columns = spelled(*(([b"a", b"b"], "ab" if i % 3 else "ax") for i in range(90)), ([b"c"], None))
-    whole = SpellingState.of(columns)
+    whole = state_of(columns)
     rows = np.arange(91)
     parts = [
-        SpellingState.of(replace(columns, rows=rows).take(slice(a, b)))
+        state_of(replace(columns, rows=rows).take(slice(a, b)))
         for a, b in ((0, 10), (10, 10), (10, 55), (55, 91))
     ]
     assert reduce(add, parts) == parts[0] + (parts[1] + (parts[2] + parts[3])) == whole
@@ -118,8 +122,8 @@ def test_states_add_and_name_the_first_places() -> None:
 
 
 def test_no_sequence_is_the_neutral_element() -> None:
-    some = SpellingState.of(spelled(([b"a"], "b")))
-    empty = SpellingState.of(spelled())
+    some = state_of(spelled(([b"a"], "b")))
+    empty = state_of(spelled())
     assert empty + some == some + empty == some
 
 

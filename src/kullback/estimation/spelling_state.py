@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -28,9 +28,8 @@ class SpellingState:
     places: tuple[Place, ...]
 
     @classmethod
-    def of(cls, columns: Columns) -> SpellingState:
-        """The counts of one batch."""
-        parted = partings(columns)
+    def of(cls, columns: Columns, parted: Mapping[int, int | None]) -> SpellingState:
+        """The counts of one batch, from its ``partings``."""
         odd = [(i, position) for i, position in parted.items() if position is not None]
         return cls(
             checked=len(parted),

@@ -48,7 +48,8 @@ class Summary:
     @classmethod
     def of(cls, columns: Columns, questions: Sequence[Question]) -> Summary:
         """The summary of one batch."""
-        odd = [i for i, token in partings(columns).items() if token is not None]
+        parted = partings(columns)
+        odd = [i for i, position in parted.items() if position is not None]
         suspect = columns.take(np.array(odd)) if odd else None
         return cls(
             {q: QuestionState.of(columns, q) for q in questions},
@@ -56,7 +57,7 @@ class Summary:
             {role: ColumnState.of(columns, role) for role in columns.log_probs},
             {role: SamplerState.of(columns, role) for role in columns.log_probs
              if role in columns.entropy or role in columns.top_k},
-            SpellingState.of(columns),
+            SpellingState.of(columns, parted),
             PaddingState.of(columns),
             columns.cluster_kind,
         )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -133,3 +135,28 @@ def test_the_readme_shows_what_the_demo_prints():
     printed = "\n".join(line.rstrip() for line in out.getvalue().splitlines())
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     assert printed.strip() in readme
+
+
+@pytest.mark.parametrize("role", COLUMNS.log_probs)
+@pytest.mark.parametrize("lag", [-1, 1])
+def test_a_shift_of_any_role_of_the_real_rollouts_is_found(role, lag):
+    values = COLUMNS.log_probs[role].copy()
+    for start, end in zip(COLUMNS.starts, COLUMNS.ends, strict=True):
+        values[start:end] = np.roll(values[start:end], lag)
+    shifted = replace(COLUMNS, log_probs={**COLUMNS.log_probs, role: values})
+    good = shifted.take(np.setdiff1d(np.arange(128), [7, 49, 67, 80]))
+    found = {one.code for one in kb.diagnose(kb.summarize([good])).findings if one.accuses}
+    assert found == {"shifted-by-one"}
+
+
+def test_without_the_four_sequences_the_real_rollouts_accuse_nobody():
+    good = COLUMNS.take(np.setdiff1d(np.arange(128), [7, 49, 67, 80]))
+    assert not kb.diagnose(kb.summarize([good])).accused
+
+
+@pytest.mark.parametrize("role", ["old", "rescored"])
+def test_a_recomputed_copy_that_is_said_to_have_sampled_is_accused(role):
+    log_probs = {"rollout": COLUMNS.log_probs[role], "reference": COLUMNS.log_probs["reference"]}
+    claimed = replace(COLUMNS, log_probs=log_probs, top_k={}, text=None)
+    found = {one.code for one in kb.diagnose(kb.summarize([claimed])).findings if one.accuses}
+    assert found == {"negative-beyond-chance"}

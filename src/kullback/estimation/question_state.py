@@ -26,6 +26,7 @@ from kullback.question import Question
 GROUP_TERMS = ("sequences", *TERMS, *(f"mean_of_{name}" for name in MEANS))
 ROW = {name: i for i, name in enumerate(GROUP_TERMS)}
 LAGS = (-1, 0, 1)
+CUT = 4.0  # nats²: above, a difference speaks of its token, not of its neighbors
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class QuestionState:
         groups: First-order sums by cluster, the rows named by ``GROUP_TERMS``.
         products: Sums of products of terms over all tokens, in the order of ``PRODUCTS``.
         log_q_over_p: The distribution of log r over the sampled tokens.
-        lags: Count, sum, sum of squares and of squares cut at 1 of log p(x_t) − log q(x_{t+lag}),
+        lags: Count, sum, sum of squares and of squares cut at 4 of log p(x_t) − log q(x_{t+lag}),
             [lags, 4].
         masked: Tokens outside the mask.
         missing: Tokens in the mask of which a log-prob was not logged.
@@ -173,7 +174,7 @@ def _lagged(columns: Columns, question: Question, used: NDArray[np.bool_]) -> ND
     """The differences d = log p(x_t) − log q(x_{t+lag}): small at the true lag.
 
     All lags are taken at the same tokens, those with a neighbor on either side; and d² is summed
-    as it is and cut at 1. Else one token that q dislikes, at the same place of every sequence (a
+    as it is and cut at 4. Else one token that q dislikes, at the same place of every sequence (a
     format token, the end of text), would stand at one lag and not at the others.
     """
     fit = used & np.isfinite(columns.log_probs[question.p])
@@ -190,5 +191,5 @@ def _lagged(columns: Columns, question: Question, used: NDArray[np.bool_]) -> ND
         differences = np.where(inner, p[1:-1] - there, 0.0)
         # Not np.dot: a BLAS may split a sum among its threads, and the last bits with it.
         squares = differences * differences
-        sums[row] = inner.sum(), differences.sum(), squares.sum(), np.minimum(squares, 1.0).sum()
+        sums[row] = inner.sum(), differences.sum(), squares.sum(), np.minimum(squares, CUT).sum()
     return sums

@@ -127,9 +127,10 @@ def _shift(summary: Summary) -> Diagnosis:
 def is_shifted(state: QuestionState) -> bool:
     """Whether p and q fit each other clearly better when one of them is moved by one token.
 
-    The variance must halve, and the mean of the squares cut at 4, which no few tokens can move, fall
-    by a fifth. On real rollouts a shift takes the first to 0.01 (a light update) … 0.35 (a KL of
-    1.4) of itself and the second to 0.04 … 0.67; tokens that one side dislikes raise the second.
+    The variance must halve, and the mean of the squares cut at 4, which no few tokens can move,
+    fall by a fifth. On real rollouts a shift undone takes the variance to 0.01 (a light update) …
+    0.35 (a KL of 1.4) of itself and the cut squares to 0.04 … 0.67; tokens that one side dislikes
+    move the first alone.
     """
     variances = _variances(state)
     if not variances:

@@ -126,3 +126,13 @@ def test_padding_on_the_left_is_padding(value):
     (finding,) = found(pack({"p": values, "q": values}))
     assert finding.code == "mask-covers-padding"
     assert "20 of 40 sequences begin in a run of one constant" in finding.claim
+
+
+def test_a_fault_of_several_roles_is_one_finding():
+    (finding,) = found(tokens([[-1.0, -9999.0]], [[-9999.0, -1.0]]))
+    assert finding.claim.endswith("The same fault is in q.")
+    assert finding.numbers == {
+        "p": {"sentinels": 1, "tokens": 2},
+        "q": {"sentinels": 1, "tokens": 2},
+    }
+    assert finding.where == ("row 0, token 1", "row 0, token 0")

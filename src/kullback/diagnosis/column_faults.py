@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.summary import Summary
@@ -22,12 +24,35 @@ def holds_log_probs(state: ColumnState) -> bool:
 
 
 def diagnose_columns(summary: Summary) -> Diagnosis:
-    """Look at the values of every role, and at tails of zeros."""
+    """Look at the values of every role, at supports, and at runs of one constant."""
     total = Diagnosis()
-    for role, state in summary.columns.items():
-        for detect in (_positive, _sentinel, _missing):
-            total += detect(summary, role, state)
+    for detect in (_positive, _sentinel, _missing):
+        found = {role: detect(summary, role, state) for role, state in summary.columns.items()}
+        total += Diagnosis(_together(found), tuple(c for d in found.values() for c in d.checks))
     return total + _infinite(summary) + _padding(summary)
+
+
+def _together(found: dict[str, Diagnosis]) -> tuple[Finding, ...]:
+    """One finding for a fault that several roles share, where there is one thing to do about it."""
+    shared: dict[str, dict[str, Finding]] = {}
+    for role, diagnosis in found.items():
+        for finding in diagnosis.findings:
+            shared.setdefault(finding.advice, {})[role] = finding
+    return tuple(_joined(by_role) for by_role in shared.values())
+
+
+def _joined(by_role: dict[str, Finding]) -> Finding:
+    (_, first), *others = by_role.items()
+    if not others:
+        return first
+    everyone = by_role.values()
+    return replace(
+        first,
+        claim=f"{first.claim} The same fault is in {', '.join(role for role, _ in others)}.",
+        questions=tuple(dict.fromkeys(q for finding in everyone for q in finding.questions)),
+        numbers={role: finding.numbers for role, finding in by_role.items()},
+        where=tuple(place for finding in everyone for place in finding.where),
+    )
 
 
 def _touched(summary: Summary, role: str) -> tuple[str, ...]:
@@ -66,7 +91,7 @@ def _positive(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
         questions=_touched(summary, role),
         claim=f"{what} A log-probability of a token is never above 0.",
         numbers={"positive": state.positive, "tokens": state.tokens, "largest": state.high},
-        cost=f"No estimate that uses {role} means anything.",
+        cost="No estimate that uses them means anything.",
         advice=advice,
         where=_places(state, "positive"),
     )
@@ -135,7 +160,7 @@ def _infinite(summary: Summary) -> Diagnosis:
         certainty="certain",
         questions=tuple(hit),
         claim=f"At {hit[worst].infinite} tokens of {worst} a policy that should give the token "
-        "some probability gives none (a log-prob of −inf).",
+        "some probability gives none (a log-prob of −inf), or a log-prob is +inf.",
         numbers={question: state.infinite for question, state in hit.items()},
         cost="The KL is infinite, and no finite estimate stands for it.",
         advice="Score with the same sampling mask on both sides, or with none; look for masked "

@@ -123,6 +123,8 @@ def _question(
         "sampler_check": asdict(check),
         "distribution": _distribution(state),
         "weights": _weights(state),
+        # From sampled tokens S cannot be read: what decides it may be what was not sampled.
+        "shape": {"S": None, "lambda": None, "source": "not known from sampled tokens"},
         "by": {},
         "top": _top(state),
         "trust": _trust(estimates["auto"], check, diagnosis, sampler or question.sampler),

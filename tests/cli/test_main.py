@@ -3,7 +3,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import kullback
 from kullback.cli import app, main

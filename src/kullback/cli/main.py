@@ -1,43 +1,27 @@
 """The command ``kullback`` and its verbs.
 
-Typer builds the parser from the signatures. Its help stays plain: drawn boxes would cost more time
-than all the rest of ``kullback --help``. What computes is imported by the verb that needs it.
+Built with click: it needs nothing else and starts in a third of the time of its wrappers. What
+computes is imported by the verb that needs it.
 """
 
 from __future__ import annotations
 
 import io
 import sys
-from typing import Annotated
 
-import typer
+import click
 
 from kullback import __version__
 from kullback.cli.report import report
 
-app = typer.Typer(
-    rich_markup_mode=None,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command()(report)
 
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"kullback {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def kullback(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="kullback %(version)s")
+def app() -> None:
     """A KL divergence you can trust: how big, how sure, of what, and what is wrong with it."""
+
+
+app.add_command(report)
 
 
 def main() -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import typer
+import click
 
 if TYPE_CHECKING:
     from kullback.columns import Columns
@@ -20,59 +19,53 @@ if TYPE_CHECKING:
 DEMO_QUESTIONS = ("KL(strong||reference) ~ rollout", "KL(rescored||reference)")
 
 
-class FailOn(StrEnum):
-    """The least severity of a finding that makes the command exit with 1."""
-
-    warning = "warning"
-    error = "error"
-
-
-Files = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="FILES", help="Rollout dumps: Parquet or JSONL files, folders or globs."
-    ),
-]
-Demo = Annotated[bool, typer.Option("--demo", help="Use the bundled rollouts of SmolLM2-135M.")]
-Questions = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--question",
-        metavar="TEXT",
-        help="Ask this too: 'KL(P||Q) ~ SAMPLER per sequence'; may be repeated.",
-    ),
-]
-Maps = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--map",
-        metavar="ROLE=COLUMN",
-        help="Read this column as this role, or as mask, tokens, …; may be repeated.",
-    ),
-]
-Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the page to this file.")]
-Json = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Write the JSON to this file; '-' prints it.")
-]
-Fail = Annotated[FailOn | None, typer.Option(help="Exit with 1 if a finding is this severe.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first damaged row.")]
-Jobs = Annotated[int, typer.Option(min=1, metavar="N", help="Threads; the numbers do not change.")]
-
-
+@click.command()
+@click.argument("files", nargs=-1)
+@click.option("--demo", is_flag=True, help="Use the bundled rollouts of SmolLM2-135M.")
+@click.option(
+    "--question",
+    "questions",
+    multiple=True,
+    metavar="TEXT",
+    help="Ask this too: 'KL(P||Q) ~ SAMPLER per sequence'; may be repeated.",
+)
+@click.option(
+    "--map",
+    "maps",
+    multiple=True,
+    metavar="ROLE=COLUMN",
+    help="Read this column as this role, or as mask, tokens, …; may be repeated.",
+)
+@click.option("--html", metavar="FILE", help="Write the page to this file.")
+@click.option("--json", metavar="FILE", help="Write the JSON to this file; '-' prints it.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["warning", "error"]),
+    help="Exit with 1 if a finding is this severe.",
+)
+@click.option("--strict", is_flag=True, help="Stop at the first damaged row.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="Threads; the numbers do not change.",
+)
 def report(
-    files: Files = None,
-    demo: Demo = False,
-    questions: Questions = None,
-    maps: Maps = None,
-    html: Html = None,
-    json: Json = None,
-    fail_on: Fail = None,
-    strict: Strict = False,
-    jobs: Jobs = 1,
+    files: tuple[str, ...],
+    demo: bool,
+    questions: tuple[str, ...],
+    maps: tuple[str, ...],
+    html: str | None,
+    json: str | None,
+    fail_on: str | None,
+    strict: bool,
+    jobs: int,
 ) -> None:
     """Report every KL of a dump, with its interval and what is wrong with it.
 
-    It asks for the KL of the sampler against every other role, and of current against reference.
+    FILES are rollout dumps: Parquet or JSONL files, folders or patterns. Asked for is the KL of the
+    sampler against every other role, and of the policy against the reference.
 
     \b
     Examples:
@@ -89,19 +82,19 @@ def report(
     if bool(files) == demo:
         _fail("name the files to read, or give --demo for the bundled rollouts")
     try:
-        named = dict(_pair(one) for one in maps or [])
-        asked = [Question.parse(text) for text in questions or []]
+        named = dict(_pair(one) for one in maps)
+        asked = [Question.parse(text) for text in questions]
         for path in (html, json if json != "-" else None):
             _require_place(path)
         if demo:
             found = demo_report(asked, jobs=jobs)
         else:
-            found = _report(read(files or [], map=named, strict=strict), asked, jobs=jobs)
+            found = _report(read(files, map=named, strict=strict), asked, jobs=jobs)
         _deliver(found, html, json)
     except (ValueError, OSError) as error:
         _fail(str(error))
     if fail_on and _is_grave(found, fail_on):
-        raise typer.Exit(1)
+        sys.exit(1)
 
 
 def demo_report(questions: Iterable[Question] = (), *, jobs: int = 1) -> dict[str, Any]:
@@ -124,7 +117,7 @@ def _report(dump: Dump, questions: Iterable[Question], *, jobs: int) -> dict[str
     return document(summary, source_of(dump))
 
 
-def _is_grave(report: dict[str, Any], fail_on: FailOn) -> bool:
+def _is_grave(report: dict[str, Any], fail_on: str) -> bool:
     """Whether a finding is as severe as that, or the headline has no number to act on."""
     severities = {one["severity"] for one in report["findings"]}
     head = report["headline"]
@@ -132,16 +125,16 @@ def _is_grave(report: dict[str, Any], fail_on: FailOn) -> bool:
         severities.add("error")
     elif head["trust"] == "no":
         severities.add("warning")
-    return bool(severities & ({"error"} if fail_on is FailOn.error else {"error", "warning"}))
+    return bool(severities & ({"error"} if fail_on == "error" else {"error", "warning"}))
 
 
-def _require_place(path: Path | str | None) -> None:
+def _require_place(path: str | None) -> None:
     """Refuse a file that cannot be written before anything is computed for it."""
     if path is None:
         return
     target = Path(path)
-    if target.is_dir() or not str(path):
-        raise ValueError(f"{str(path)!r} is no file name to write a report to")
+    if target.is_dir() or not path:
+        raise ValueError(f"{path!r} is no file name to write a report to")
     if not target.parent.is_dir():
         raise ValueError(f"{path} cannot be written: there is no folder {target.parent}")
 
@@ -167,11 +160,11 @@ def _progress(dump: Dump) -> Iterator[Callable[[Columns], None] | None]:
         yield lambda columns: bar.advance(task, len(columns.lengths))
 
 
-def _deliver(report: dict[str, Any], html: Path | None, json: str | None) -> None:
+def _deliver(report: dict[str, Any], html: str | None, json: str | None) -> None:
     from kullback.reporting.write import as_json, write_html, write_json
 
     if html:
-        write_html(report, html)
+        write_html(report, Path(html))
     if json == "-":
         sys.stdout.write(as_json(report))
         return
@@ -189,4 +182,4 @@ def _deliver(report: dict[str, Any], html: Path | None, json: str | None) -> Non
 
 def _fail(sentence: str) -> NoReturn:
     sys.stderr.write(f"kullback: {sentence}\n")
-    raise typer.Exit(2)
+    sys.exit(2)

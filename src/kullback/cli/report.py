@@ -181,5 +181,5 @@ def _deliver(report: dict[str, Any], html: str | None, json: str | None) -> None
 
 
 def _fail(sentence: str) -> NoReturn:
-    sys.stderr.write(f"kullback: {sentence}\n")
+    click.echo(f"kullback: {sentence}", err=True)
     sys.exit(2)

@@ -90,3 +90,11 @@ def test_a_format_token_that_the_reference_dislikes_is_no_shift(places):
     reference = policy + rng.normal(0.0, 0.1, size=policy.shape)
     policy[:, places], reference[:, places] = -0.01, -20.0
     assert not diagnosis(pack({"old": policy, "reference": reference})).accused
+
+
+def test_sequences_of_three_tokens_have_too_few_neighbors_to_tell():
+    """All inner tokens stand at one place, whose neighbors may agree by their nature."""
+    world = CLEAN_WORLDS["three_token_language"](64)
+    found = diagnosis(world.sample(np.random.default_rng(0)))
+    assert not found.accused
+    assert {c.status for c in found.checks if c.code == "shifted-by-one"} == {"not-possible"}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -30,18 +31,20 @@ def accusations(columns):
 
 
 def test_clean_worlds_are_hardly_ever_accused():
-    """320 reports at a true rate of 1 % accuse more than ten in less than one of a thousand runs.
+    """400 reports at a true rate of 1 % accuse more than twelve in under one of a thousand runs.
 
     results/accusations.jsonl holds 600 reports of each world.
     """
     wrong = []
     for name, build in CLEAN_WORLDS.items():
-        world = build(16)
-        for seed in range(20):
-            rng = np.random.default_rng([zlib.crc32(name.encode()), 10_000 + seed])
-            codes = accusations(world.sample(rng))
-            wrong += [(name, seed, codes)] if codes else []
-    assert len(wrong) <= 10, wrong
+        for prompts, reports in ((16, 20), (64, 5)):
+            world = build(prompts)
+            for seed in range(reports):
+                rng = np.random.default_rng([zlib.crc32(name.encode()), prompts, 10_000 + seed])
+                codes = accusations(world.sample(rng))
+                wrong += [(name, prompts, seed, codes)] if codes else []
+    assert len(wrong) <= 12, wrong
+    assert max(Counter(name for name, *_ in wrong).values(), default=0) <= 3, wrong
 
 
 @pytest.mark.parametrize("fault", NAMED)

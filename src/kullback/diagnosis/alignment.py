@@ -11,7 +11,8 @@ from kullback.estimation.question_state import LAGS, QuestionState
 from kullback.estimation.summary import Summary
 from kullback.question import Question
 
-FEWEST_PAIRS = 100  # of neighboring tokens; below, a shift is not looked for
+FEWEST_INNER = 100  # tokens with a neighbor on either side; below, a shift is not looked for
+FEWEST_EACH = 3  # of them per sequence; one or two stand always at one place, and prove nothing
 
 
 def diagnose_alignment(summary: Summary) -> Diagnosis:
@@ -108,7 +109,7 @@ def _shift(summary: Summary) -> Diagnosis:
     for question, state in summary.questions.items():
         variances = _variances(state)
         if not variances:
-            reason = f"fewer than {FEWEST_PAIRS} neighboring tokens"
+            reason = f"fewer than {FEWEST_INNER} tokens, or {FEWEST_EACH} per sequence, have two neighbors"
             checks.append(Check(code, str(question), "not-possible", reason))
             continue
         best = min((-1, 1), key=lambda lag: variances[lag])
@@ -164,9 +165,10 @@ def _shift_finding(shifted: dict[Question, tuple[int, dict[str, float]]]) -> Fin
 
 
 def _variances(state: QuestionState) -> dict[int, float]:
-    variances = {}
-    for lag, (count, total, squares, _) in zip(LAGS, state.lags, strict=True):
-        if count < FEWEST_PAIRS:
-            return {}
-        variances[lag] = float(squares / count - (total / count) ** 2)
-    return variances
+    """The variance of the differences at each lag; none where too few tokens could tell."""
+    if state.lags[0, 0] < max(FEWEST_INNER, FEWEST_EACH * state.sequences):
+        return {}
+    return {
+        lag: float(squares / count - (total / count) ** 2)
+        for lag, (count, total, squares, _) in zip(LAGS, state.lags, strict=True)
+    }

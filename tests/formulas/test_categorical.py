@@ -119,3 +119,23 @@ def test_rows_that_do_not_line_up_are_refused() -> None:
             lined_up("p and q", np.ones(p), np.ones(q))
     with pytest.raises(ValueError, match=r"shapes \(2,\) and \(3,\)"):
         exact(logits_p=[0.0, 1.0], logits_q=[0.0, 1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    "row", [[0.4, 0.4, 0.2], [-1.0, -1.2, -1.7], [3.0, 1.0, 4.0], [np.nan, 0.0, -1.0]]
+)
+def test_what_is_no_row_of_log_probs_is_refused(row) -> None:
+    """Probabilities, the head of a longer row, counts, a gap."""
+    whole = np.log([0.5, 0.3, 0.2])
+    with pytest.raises(ValueError, match="log_probs_q, row 0 has probabilities that sum to"):
+        exact(log_probs_p=whole, log_probs_q=row)
+    with pytest.raises(ValueError, match="log_probs, row 1"):
+        entropy(log_probs=[whole, row])
+
+
+def test_rows_rounded_to_bfloat16_are_taken() -> None:
+    row = np.log(np.random.default_rng(0).dirichlet(np.ones(50_000) * 0.1)).astype(np.float32)
+    nearest = row.view(np.uint32) + np.uint32(0x8000)
+    rounded = (nearest & np.uint32(0xFFFF0000)).view(np.float32)
+    assert abs(np.exp(rounded.astype(float)).sum() - 1) > 1e-4
+    assert np.isfinite(entropy(log_probs=rounded))

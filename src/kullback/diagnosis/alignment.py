@@ -109,7 +109,7 @@ def _shift(summary: Summary) -> Diagnosis:
     for question, state in summary.questions.items():
         variances = _variances(state)
         if not variances:
-            reason = f"fewer than {FEWEST_INNER} tokens, or {FEWEST_EACH} per sequence, have two neighbors"
+            reason = f"under {FEWEST_INNER} tokens, or {FEWEST_EACH} a sequence, have two neighbors"
             checks.append(Check(code, str(question), "not-possible", reason))
             continue
         best = min((-1, 1), key=lambda lag: variances[lag])

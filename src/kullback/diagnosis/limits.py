@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from kullback.diagnosis.finding import Diagnosis, Finding
 from kullback.estimation.contributors import Contributor
 from kullback.estimation.estimate import FEW_CLUSTERS, FEW_EFFECTIVE, ess_fraction
@@ -54,12 +56,14 @@ def _few_tokens(summary: Summary) -> Finding | None:
     name, share = owned[question]
     state = summary.questions[question]
     top = state.top_k1 if name == "k1" else state.top_k3
+    few = _fewest(top)
+    share *= sum(one.size for one in few) / sum(one.size for one in top)
     return Finding(
         code="mean-owned-by-few",
         severity="note",
         certainty="certain",
         questions=tuple(map(str, owned)),
-        claim=f"{len(top)} of {state.tokens} tokens own {share:.0%} of the sum of "
+        claim=f"{len(few)} of {state.tokens} tokens own {share:.0%} of the sum of "
         f"{'|k1|' if name == 'k1' else name} of {question}. The first is {_spoken(top[0])}.",
         numbers={str(q): {"sum_of": one[0], "share": one[1]} for q, one in owned.items()},
         cost=f"Another batch without such tokens would show another {name}.",
@@ -75,6 +79,12 @@ def _shares(state: QuestionState) -> dict[str, float]:
         name: sum(one.size for one in top) / total if 0 < total < float("inf") else 0.0
         for name, (total, top) in sums.items()
     }
+
+
+def _fewest(top: tuple[Contributor, ...]) -> tuple[Contributor, ...]:
+    """The first of the largest tokens, as many as make 99 % of what all of these make."""
+    made = np.cumsum([one.size for one in top])
+    return top[: int(np.searchsorted(made, 0.99 * made[-1])) + 1]
 
 
 def _spoken(one: Contributor) -> str:

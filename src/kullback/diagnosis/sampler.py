@@ -247,7 +247,7 @@ def _bound_cost(summary: Summary, question: Question, value: float) -> str:
             f"{value:.4g}. A rule that acts on this number acts on its wrong sign."
         )
     return (
-        f"No KL is below 0, so this number is off by at least {-value:.2g}; every other one that "
+        f"No KL is below 0, so this number is off by at least {-value:.4g}; every other one that "
         f"takes {question.p} as the sampler is off too."
     )
 

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from kullback.formulas.precision import at_least_float32
 from kullback.formulas.weights import weighted_k3
 
+_ROUNDED = 1e-2  # how far bfloat16 can move the sum of a row's probabilities
+
 
 @np.errstate(invalid="ignore", divide="ignore")
 def log_softmax(logits: ArrayLike) -> NDArray[Any]:
@@ -51,6 +53,7 @@ def entropy(*, logits: ArrayLike | None = None, log_probs: ArrayLike | None = No
 
     Raises:
         TypeError: unless exactly one of the two is given.
+        ValueError: when the probabilities of a row of log_probs do not sum to 1 within 0.01.
 
     Example:
         >>> round(float(entropy(logits=[0.0, 0.0])), 6)
@@ -88,7 +91,8 @@ def exact(
 
     Raises:
         TypeError: unless exactly one form of each side is given.
-        ValueError: when the two sides differ in categories or cannot be lined up.
+        ValueError: when the two sides differ in categories or cannot be lined up, or when the
+            probabilities of a row of log-probabilities do not sum to 1 within 0.01.
 
     Example:
         >>> round(float(exact(logits_p=[0.0, 0.0], log_probs_q=np.log([0.9, 0.1]))), 6)
@@ -121,8 +125,23 @@ def _log_probs(side: str, logits: ArrayLike | None, log_probs: ArrayLike | None)
     if logits is not None and log_probs is None:
         return log_softmax(logits)
     if log_probs is not None and logits is None:
-        return at_least_float32(log_probs)
+        return _normalized(f"log_probs{side}", at_least_float32(log_probs))
     raise TypeError(
         f"expected either logits{side} or log_probs{side}, got "
         f"{'neither' if logits is None else 'both'}; pass exactly one of the two"
     )
+
+
+@np.errstate(over="ignore")
+def _normalized(name: str, log_probs: NDArray[Any]) -> NDArray[Any]:
+    """Refuse what is no row of log-probabilities: probabilities, logits, a cut head."""
+    total = np.sum(np.exp(log_probs), axis=-1, dtype=np.float64)
+    off = np.atleast_1d(~(np.abs(total - 1) <= _ROUNDED))
+    if np.any(off):
+        row = int(np.argmax(off.ravel()))
+        raise ValueError(
+            f"{name}, row {row} has probabilities that sum to "
+            f"{np.atleast_1d(total).ravel()[row]:.6g}, expected 1; give logits instead, or the "
+            "whole row"
+        )
+    return log_probs

@@ -86,7 +86,7 @@ def probabilities(name: str, values: ArrayLike) -> NDArray[np.float64]:
     if np.any(wrong):
         row = tuple(np.argwhere(wrong)[0].tolist())
         place = f", row {row[0] if len(row) == 1 else row}" if row else ""
-        found = "a negative or missing number" if missing[row] else f"the sum {total[row]:.6g}"
+        found = "a negative or missing number" if missing[row] else f"the sum {total[row]:.9g}"
         raise ValueError(
             f"{name}{place} has {found}, expected probabilities >= 0 that sum to 1 within "
             f"{tolerance:g}; normalize it, or pass logits to exact()"

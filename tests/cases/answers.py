@@ -1,0 +1,49 @@
+"""What every case asks, and how kullback answers it or why it does not; and what verdicts mean."""
+
+from __future__ import annotations
+
+from .densities import DENSITIES
+from .distributions import DISTRIBUTIONS
+from .entries import Table, later
+from .sampled import SAMPLED
+from .sequences import SEQUENCES
+
+NOT_YET: Table = {
+    "19-controller-bad-parameters": later(
+        "control", "invalid_all_rejected", "coef_after_readings", "n_negative_readings"
+    ),
+    "20-kl-coefficient-runs-to-infinity": {
+        **later("control", "coef_after_10", "verdict"),
+        **later("control", "updates_until_float32_inf", "updates_until_float64_inf"),
+    },
+    "34-correct-kl-gradients": later("gradients", "A", "B", "C", "D", "equal_to_true"),
+    "49-where-the-stop-check-sits": {
+        **later("control", "threshold", "per_minibatch_before_step_updates_done"),
+        **later("control", "per_epoch_last_minibatch_updates_done"),
+        **later("control", "per_epoch_mean_updates_done", "last_value_logged_without_stop"),
+        **later("control", "max_value", "mean_value"),
+    },
+    "64-kl-in-reward-and-in-loss": {
+        **later("gradients", "gradient_reward_only", "gradient_loss_only", "gradient_both"),
+        **later("gradients", "effective_coefficient_both"),
+    },
+}
+
+ANSWERS: Table = SAMPLED | SEQUENCES | DISTRIBUTIONS | DENSITIES | NOT_YET
+
+# What a case calls its verdict, and what kullback says: a finding, a check, a claim, a refusal.
+VERDICTS = {
+    "negative-k1-within-sampling-noise": "negative-beyond-chance passed",
+    "sampler-is-not-the-policy": "negative-beyond-chance",
+    "needs-importance-weight": "negative-beyond-chance",
+    "mask-includes-padding": "mask-covers-padding",
+    "refuse-misaligned-dump": "lists of one row must be of one length",
+    "input-not-log-normalised": "not-log-probs",
+    "mean-dominated-by-few-tokens": "mean-owned-by-few",
+    "inputs-not-normalised": "expected probabilities >= 0 that sum to 1",
+    "truncated-sum-is-not-a-divergence": "expected probabilities >= 0 that sum to 1",
+    "finite-in-log-space": "a number",
+    "not-absolutely-continuous": "infinite",
+    "expected-gradient-is-zero-only-noise": "expected gradient 0",
+    "gradient-of-forward-kl": "expected gradient KL(q||p)",
+}

@@ -160,3 +160,17 @@ def test_a_recomputed_copy_that_is_said_to_have_sampled_is_accused(role):
     claimed = replace(COLUMNS, log_probs=log_probs, top_k={}, text=None)
     found = {one.code for one in kb.diagnose(kb.summarize([claimed])).findings if one.accuses}
     assert found == {"negative-beyond-chance"}
+
+
+@pytest.mark.parametrize(
+    ("role", "variance", "cut"), [("current", 0.01, 0.04), ("strong", 0.35, 0.67)]
+)
+def test_how_much_better_the_true_lag_fits(role, variance, cut):
+    """What the docstring of ``is_shifted`` says of a shift undone, on the real rollouts."""
+    good = COLUMNS.take(np.setdiff1d(np.arange(128), [7, 49, 67, 80]))
+    question = kb.Question("rollout", role)
+    (state,) = kb.summarize([good], questions=[question]).questions.values()
+    count, total, squares, cuts = state.lags.T
+    variances = squares / count - (total / count) ** 2
+    assert variances[1] / variances[2] == pytest.approx(variance, abs=0.005)
+    assert cuts[1] / cuts[2] == pytest.approx(cut, abs=0.005)

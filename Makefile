@@ -26,6 +26,7 @@ layers: .venv/.ready-dev ## import-linter: who may import whom
 docs-test: .venv/.ready-dev ## the examples of README, docs and docstrings only
 	.venv/bin/pytest src tests/documentation
 
+# accusations.py goes on where it stopped: without results/accusations.jsonl it measures all anew.
 bench: .venv/.ready-dev ## what the benchmarks measure, into results/ (about fifteen minutes)
 	.venv/bin/python benchmarks/startup.py
 	.venv/bin/python benchmarks/summarize.py
@@ -34,7 +35,7 @@ bench: .venv/.ready-dev ## what the benchmarks measure, into results/ (about fif
 
 clean: ## remove the environment, caches and reports
 	rm -rf .venv .hypothesis .import_linter_cache .pytest_cache .ruff_cache dist report.html report.json
-	find src tests -name __pycache__ -exec rm -rf {} +
+	find src tests benchmarks -name __pycache__ -exec rm -rf {} +
 
 # Set-up runs again only when pyproject.toml has changed; what serves the tests serves the command.
 .venv/.ready: pyproject.toml

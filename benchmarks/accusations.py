@@ -15,35 +15,32 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 import kullback as kb
-from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
 
 RESULTS = Path(__file__).parent.parent / "results" / "accusations.jsonl"
 PROMPTS = (16, 64)
 FAULTY_WORLDS = ("smooth", "holes_in_policy", "training_loop")
+Draw = Callable[[np.random.Generator], kb.Columns]
 
 
-def cells(reports: int, fault_reports: int) -> Iterator[tuple[str, int, Callable]]:
+def cells(reports: int, fault_reports: int) -> Iterator[tuple[str, int, Draw]]:
     """Every cell: its name, its number of reports, and how to draw one."""
-    for name, build in CLEAN_WORLDS.items():
+    for name, build in kb.worlds.CLEAN_WORLDS.items():
         for prompts in PROMPTS:
             yield f"clean/{name}/{prompts}", reports, build(prompts).sample
-    for fault, entry in FAULTS.items():
+    for fault, entry in kb.worlds.FAULTS.items():
         for name in FAULTY_WORLDS:
-            world = CLEAN_WORLDS[name](64)
-            assert isinstance(world, Mixture)
-            yield (
-                f"fault/{fault}/{name}",
-                fault_reports,
-                lambda rng, world=world, entry=entry: entry.inject(world, rng),
-            )
+            world = kb.worlds.CLEAN_WORLDS[name](64)
+            assert isinstance(world, kb.worlds.Mixture)
+            yield f"fault/{fault}/{name}", fault_reports, partial(entry.inject, world)
 
 
-def run(name: str, reports: int, draw: Callable[[np.random.Generator], kb.Columns]) -> dict:
+def run(name: str, reports: int, draw: Draw) -> dict:
     """One cell: how many reports accuse, and by which codes."""
     codes: Counter[str] = Counter()
     accused = 0

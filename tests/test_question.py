@@ -188,7 +188,8 @@ def test_the_engine_is_the_likeliest_sampler_then_the_copy_before_the_update() -
 @pytest.mark.parametrize(
     ("roles", "sampler", "sentence"),
     [
-        (["old"], None, r"needs the log-probs of two roles; there is only \['old'\]"),
+        (["old"], None, "needs the log-probs of two roles; there are only those of old"),
+        ([], None, "needs the log-probs of two roles; there are none"),
         (["old", "current"], "rollout", "no log-probs of rollout, only of old, current"),
     ],
 )

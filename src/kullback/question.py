@@ -207,8 +207,8 @@ def presumed_sampler(roles: Iterable[str]) -> Sampler:
 def default_questions(roles: Iterable[str], sampler: str | None = None) -> tuple[Question, ...]:
     """What a report asks: the sampler against every other role, and the policy against reference.
 
-    The policy is current, or old where current was not logged; it needs the weight if it is not
-    the sampler.
+    The policy is current, else old, else the sampler. If another role sampled, the question of
+    the policy needs the importance weight.
 
     Raises:
         ValueError: There is only one role, or none called like the sampler.
@@ -219,7 +219,8 @@ def default_questions(roles: Iterable[str], sampler: str | None = None) -> tuple
     """
     there = list(roles)
     if len(there) < 2:
-        raise ValueError(f"a KL needs the log-probs of two roles; there is only {there}")
+        found = f"only those of {there[0]}" if there else "none"
+        raise ValueError(f"a KL needs the log-probs of two roles; there are {found}")
     source = sampler or presumed_sampler(there).role
     if source not in there:
         raise ValueError(f"there are no log-probs of {source}, only of {', '.join(there)}")

@@ -67,6 +67,14 @@ def test_the_cost_compares_k3_with_and_without_the_misspelled():
     assert finding.questions == ("KL(p||q)",)
 
 
+def test_the_cost_is_not_told_where_no_sequence_spells_its_text():
+    columns = pack({"p": [[-1.0], [-1.0]], "q": [[-1.5], [-1.5]]})
+    (finding,) = diagnosis(replace(columns, token_bytes=[b"a", b"b"], text=["x", "y"])).findings
+    assert finding.cost == "Their share of the estimates cannot be told."
+    assert finding.numbers.keys() == {"sequences", "of", "rows"}
+    assert finding.questions == ("KL(p||q)",)
+
+
 def test_misspelled_sequences_that_move_nothing_spoil_no_question():
     columns = LOOP.sample(np.random.default_rng(0))
     text = list(columns.text or [])

@@ -25,6 +25,16 @@ def test_three_tokens_of_a_thousand_that_own_a_mean_are_counted():
     assert found.where[0] == "row 997, token 0"
 
 
+@pytest.mark.parametrize(
+    ("few", "said"), [(1, "1 of 300 tokens owns "), (2, "2 of 300 tokens own ")]
+)
+def test_the_verb_agrees_with_the_number_of_tokens(few, said):
+    log_p = np.full(300, -21.0)
+    log_q = log_p + np.where(np.arange(300) < few, 20.0, 0.0)
+    found = codes(pack({"p": log_p, "q": log_q}, lengths=1))["mean-owned-by-few"]
+    assert found.claim.startswith(said)
+
+
 def test_an_even_sum_is_owned_by_nobody():
     log_p = np.full((300, 1), -1.0)
     assert "mean-owned-by-few" not in codes(pack({"p": log_p, "q": log_p - 0.1}))

@@ -159,7 +159,7 @@ def test_equal_policies_have_no_z():
 def test_values_of_minus_log_p_are_suspected_where_no_token_says_otherwise():
     log_p = np.full((100, 1), 1.1)
     (finding,) = diagnose_sampler(summarize([pack({"p": log_p, "q": log_p + 0.1})])).findings
-    assert finding.advice == "All values are above 0: if they are −log p, turn their sign."
+    assert finding.advice == "No value is below 0: if they are −log p, turn their sign."
 
 
 def test_a_selected_sample_is_not_tested():

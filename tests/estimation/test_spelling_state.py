@@ -52,6 +52,9 @@ def state_of(columns: Columns) -> SpellingState:
         ([b" so ", None], "so <|im_end|>"),
         ([None, b" so \n"], "<|im_start|> so"),
         ([None, b"so", None, b"me"], "<|im_start|>so<tool>me"),
+        ([b"so", None, b"\n"], "so<|im_end|>\n"),  # shown, and white space behind it
+        ([b"so", None, b"\n"], "so<|im_end|>"),
+        ([b"so", None, b"k"], "so</think>k"),  # what follows stands in its name too
     ],
 )
 def test_ids_that_spell_their_text(pieces, text: str) -> None:

@@ -112,11 +112,11 @@ def test_exact_says_what_it_was_not_given() -> None:
 
 
 def test_rows_that_do_not_line_up_are_refused() -> None:
-    lined_up("p and q", np.ones((2, 3)), np.ones(3))
-    lined_up("p and q", np.ones(3), np.ones((5, 2, 3)))
+    lined_up(np.ones((2, 3)), np.ones(3))
+    lined_up(np.ones(3), np.ones((5, 2, 3)))
     for p, q in [((3,), (4,)), ((2, 3), (4, 3)), ((2, 1), (2, 3)), ((), ()), ((1, 3), (2, 3))]:
         with pytest.raises(ValueError, match="expected rows over the same categories"):
-            lined_up("p and q", np.ones(p), np.ones(q))
+            lined_up(np.ones(p), np.ones(q))
     with pytest.raises(ValueError, match=r"shapes \(2,\) and \(3,\)"):
         exact(logits_p=[0.0, 1.0], logits_q=[0.0, 1.0, 2.0])
 

@@ -1,7 +1,7 @@
 """The command ``kullback`` and its verbs.
 
-Built with click: it needs nothing else and starts in a third of the time of its wrappers. What
-computes is imported by the verb that needs it.
+Built with click, which needs nothing else and starts quickly. What computes is imported by the
+verb that needs it.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from kullback.estimation.summary import Summary
 from kullback.question import Question
 
 FEWEST_INNER = 100  # tokens with a neighbor on either side; below, a shift is not looked for
-FEWEST_EACH = 3  # of them per sequence; one or two stand always at one place, and prove nothing
+FEWEST_EACH = 3  # of them per sequence; one or two always stand at one place and prove nothing
 
 
 def diagnose_alignment(summary: Summary) -> Diagnosis:
@@ -70,22 +70,25 @@ def _moves(summary: Summary) -> dict[Question, _Move]:
     moves = {}
     for question, part in summary.misspelled.items():
         whole = summary.questions[question]
-        rest = whole.tokens - part.tokens
         if whole.tokens and not whole.infinite:
-            k1, k3 = (
-                (
-                    whole.total(k) / whole.tokens,
-                    (whole.total(k) - part.total(k)) / rest if rest else math.nan,
-                )
-                for k in ("k1", "k3")
-            )
+            k1, k3 = (_with_and_without(whole, part, term) for term in ("k1", "k3"))
             moves[question] = _Move(k1, k3, from_state(whole, "k1").standard_error)
     return moves
 
 
+def _with_and_without(whole: QuestionState, part: QuestionState, term: str) -> tuple[float, float]:
+    """The mean of a term over all tokens, and over those outside the part."""
+    total, rest = whole.total(term), whole.tokens - part.tokens
+    return total / whole.tokens, (total - part.total(term)) / rest if rest else math.nan
+
+
 def _text_cost(moves: dict[Question, _Move]) -> tuple[str, dict[str, float | str]]:
     """What the misspelled sequences cost, told of the k3 that they move most."""
-    factors = {q: move.k3[0] / move.k3[1] for q, move in moves.items() if min(move.k3) > 0}
+    factors = {
+        question: move.k3[0] / move.k3[1]
+        for question, move in moves.items()
+        if all(mean > 0 for mean in move.k3)  # and neither is NaN
+    }
     if not factors:
         return "Their share of the estimates cannot be told.", {}
     question = max(factors, key=lambda q: max(factors[q], 1 / factors[q]))
@@ -98,11 +101,7 @@ def _text_cost(moves: dict[Question, _Move]) -> tuple[str, dict[str, float | str
 
 
 def _shift(summary: Summary) -> Diagnosis:
-    """A role stands one token off where its log-probs fit its partner's neighbors better.
-
-    The sign is a variance of log p − log q at a lag of ±1 below half of that at lag 0. Correlation
-    rules accuse honest peaked policies in three reports of ten.
-    """
+    """A role stands one token off where its log-probs fit its partner's neighbors better."""
     code = "shifted-by-one"
     shifted: dict[Question, tuple[int, dict[str, float]]] = {}
     checks = []
@@ -112,7 +111,7 @@ def _shift(summary: Summary) -> Diagnosis:
             reason = f"under {FEWEST_INNER} tokens, or {FEWEST_EACH} a sequence, have two neighbors"
             checks.append(Check(code, str(question), "not-possible", reason))
             continue
-        best = min((-1, 1), key=lambda lag: variances[lag])
+        best = _best(variances)
         failed = is_shifted(state)
         if failed:
             shifted[question] = best, {f"variance_lag_{lag}": variances[lag] for lag in LAGS}
@@ -131,22 +130,22 @@ def is_shifted(state: QuestionState) -> bool:
     The variance must halve, and the mean of the squares cut at 4, which no few tokens can move,
     fall by a fifth. On real rollouts a shift undone takes the variance to 0.01 (a light update) …
     0.35 (a KL of 1.4) of itself and the cut squares to 0.04 … 0.67; tokens that one side dislikes
-    move the first alone.
+    move the first alone. Rules on correlations accuse honest peaked policies in three reports of
+    ten.
     """
     variances = _variances(state)
     if not variances:
         return False
-    before, now, behind = state.lags[:, 3]
-    best, cut = (variances[-1], before) if variances[-1] < variances[1] else (variances[1], behind)
-    return best < 0.5 * variances[0] and cut < 0.8 * now
+    best = _best(variances)
+    cut: dict[int, float] = dict(zip(LAGS, state.lags[:, 3].tolist(), strict=True))
+    return variances[best] < 0.5 * variances[0] and cut[best] < 0.8 * cut[0]
 
 
 def _shift_finding(shifted: dict[Question, tuple[int, dict[str, float]]]) -> Finding:
     shared = set.intersection(*({q.p, q.q} for q in shifted))
     role = shared.pop() if len(shared) == 1 else ""
     question, (lag, numbers) = next(iter(shifted.items()))
-    who = f"the log-probs of {role}" if role else f"one side of {question}"
-    stand = "stand" if role else "stands"
+    who = f"the log-probs of {role} stand" if role else f"one side of {question} stands"
     return Finding(
         code="shifted-by-one",
         severity="error",
@@ -155,13 +154,18 @@ def _shift_finding(shifted: dict[Question, tuple[int, dict[str, float]]]) -> Fin
         claim=(
             f"Moved by one token, {question.q} fits {question.p} better than as logged: "
             f"Var(log p − log q) falls from {numbers['variance_lag_0']:.3g} to "
-            f"{numbers[f'variance_lag_{lag}']:.3g}. So {who} {stand} one token off."
+            f"{numbers[f'variance_lag_{lag}']:.3g}. So {who} one token off."
         ),
         numbers=numbers | {"lag": float(lag)},
         cost="Every number of these pairs compares different tokens and means nothing.",
         advice="Logits at position t score the token at t + 1: shift once, and only once, when "
         "log-probs are gathered; drop the first or the last entry, not the same one on both sides.",
     )
+
+
+def _best(variances: dict[int, float]) -> int:
+    """The lag of one token at which the two sides fit best."""
+    return min((-1, 1), key=lambda lag: variances[lag])
 
 
 def _variances(state: QuestionState) -> dict[int, float]:

@@ -79,11 +79,11 @@ def _positive(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
         what = f"The values of {role} lie between 0 and 1: they are probabilities."
         advice = "Take their logarithm when they are logged."
     elif state.low >= 0:
-        what = f"All values of {role} are above 0: they look like −log p."
+        what = f"No value of {role} is below 0: they look like −log p."
         advice = "Turn their sign when they are logged."
     else:
         what = f"{state.positive} values of {role} are above 0, the largest {state.high:.3g}."
-        advice = "Look for unnormalized logits or a wrong column; a token has no density above 1."
+        advice = "Look for unnormalized logits or a wrong column."
     finding = Finding(
         code=code,
         severity="error",
@@ -143,25 +143,23 @@ def _places(state: ColumnState, fault: str) -> tuple[str, ...]:
 
 def _infinite(summary: Summary) -> Diagnosis:
     code = "infinite-ratio"
-    hit = {str(q): state for q, state in summary.questions.items() if state.infinite}
-    reasons = {str(q): f"{state.infinite} tokens" for q, state in summary.questions.items()}
+    counts = {str(question): state.infinite for question, state in summary.questions.items()}
     checks = tuple(
-        Check(
-            code, question, "failed" if question in hit else "passed", f"{told} outside a support"
-        )
-        for question, told in reasons.items()
+        Check(code, question, "failed" if count else "passed", f"{count} tokens outside a support")
+        for question, count in counts.items()
     )
+    hit = {question: count for question, count in counts.items() if count}
     if not hit:
         return Diagnosis((), checks)
-    worst = max(hit, key=lambda question: hit[question].infinite)
+    worst = max(hit, key=lambda question: hit[question])
     finding = Finding(
         code=code,
         severity="error",
         certainty="certain",
         questions=tuple(hit),
-        claim=f"At {hit[worst].infinite} tokens of {worst} a policy that should give the token "
+        claim=f"At {hit[worst]} tokens of {worst} a policy that should give the token "
         "some probability gives none (a log-prob of −inf), or a log-prob is +inf.",
-        numbers={question: state.infinite for question, state in hit.items()},
+        numbers=hit,
         cost="The KL is infinite, and no finite estimate stands for it.",
         advice="Score with the same sampling mask on both sides, or with none; look for masked "
         "logits and for ids outside a vocabulary.",

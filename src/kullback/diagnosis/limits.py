@@ -6,7 +6,7 @@ import numpy as np
 
 from kullback.diagnosis.finding import Diagnosis, Finding
 from kullback.estimation.contributors import Contributor
-from kullback.estimation.estimate import FEW_CLUSTERS, FEW_EFFECTIVE, ess_fraction
+from kullback.estimation.estimate import FEW_CLUSTERS, FEW_LEFT, ess_fraction
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.summary import Summary
 from kullback.question import Question
@@ -26,7 +26,7 @@ def _weights(question: Question, state: QuestionState) -> Finding | None:
     if question.weight == "none" or not state.tokens:
         return None
     share = ess_fraction(state)
-    if share >= FEW_EFFECTIVE:
+    if share >= FEW_LEFT:
         return None
     return Finding(
         code="weights-degenerate",
@@ -58,12 +58,13 @@ def _few_tokens(summary: Summary) -> Finding | None:
     top = state.top_k1 if name == "k1" else state.top_k3
     few = _fewest(top)
     share *= sum(one.size for one in few) / sum(one.size for one in top)
+    own = "owns" if len(few) == 1 else "own"
     return Finding(
         code="mean-owned-by-few",
         severity="note",
         certainty="certain",
         questions=tuple(map(str, owned)),
-        claim=f"{len(few)} of {state.tokens} tokens own {share:.0%} of the sum of "
+        claim=f"{len(few)} of {state.tokens} tokens {own} {share:.0%} of the sum of "
         f"{'|k1|' if name == 'k1' else name} of {question}. The first is {_spoken(top[0])}.",
         numbers={str(q): {"sum_of": one[0], "share": one[1]} for q, one in owned.items()},
         cost=f"Another batch without such tokens would show another {name}.",
@@ -120,6 +121,8 @@ def _cost(clusters: float) -> str:
     """What benchmarks/coverage.py measured for log-normal KLs with σ = 0.6 and σ = 1.2."""
     if clusters < 2:
         return "How much another prompt would differ cannot be told from one."
-    told = "From 8 to 50, a 95 % interval held in 92 to 94 % of simulated batches when their KLs "
-    told += "differed mildly, and in 79 to 87 % when they differed widely"
+    told = (
+        "From 8 to 50, a 95 % interval held in 92 to 94 % of simulated batches when their KLs "
+        "differed mildly, and in 79 to 87 % when they differed widely"
+    )
     return f"{told}; with fewer it was not tried." if clusters < 8 else f"{told}."

@@ -18,7 +18,7 @@ from kullback.question import Question
 
 ALPHA = 0.01  # probability that a report on honest data accuses any sampler
 FEWEST_PREFIXES = 50  # below, the entropy and head tests are not made
-FEWEST_EFFECTIVE = 4  # clusters, likewise
+FEWEST_CLUSTERS = 4  # effective ones; likewise
 # What float32 log-softmax kernels over 50,000 ids were seen to differ by, in nats.
 FLOAT32_FLOOR = 4e-5
 BFLOAT16 = 2.0**-9  # relative rounding error, half a unit in the last of eight bits
@@ -129,7 +129,7 @@ def _mean_test(summary: Summary, role: str, kind: str) -> SamplerTest | None:
     if count < FEWEST_PREFIXES:
         return None
     effective = state.effective_clusters(below)
-    if effective < FEWEST_EFFECTIVE:
+    if effective < FEWEST_CLUSTERS:
         return None
     filled = sizes > 0
     found = ratio_interval(sums[filled], sizes[filled], effective=effective, confidence=0.95)
@@ -197,7 +197,7 @@ def diagnose_sampler(summary: Summary) -> Diagnosis:
     return Diagnosis(tuple(findings), tuple(checks))
 
 
-def _touched(summary: Summary, sampler: str) -> tuple[str, ...]:
+def _sampled_by(summary: Summary, sampler: str) -> tuple[str, ...]:
     return tuple(str(question) for question in summary.questions if question.sampler == sampler)
 
 
@@ -209,7 +209,7 @@ def _bound_finding(summary: Summary, tests: list[SamplerTest]) -> Finding:
         code="negative-beyond-chance",
         severity="error",
         certainty="beyond-chance",
-        questions=_touched(summary, worst.sampler),
+        questions=_sampled_by(summary, worst.sampler),
         claim=(
             f"{question} came out at {value:.4g} nats per token over {worst.count} tokens. Had "
             f"{worst.sampler} sampled them, a sum this low would have a probability of at most "
@@ -228,7 +228,7 @@ def _bound_finding(summary: Summary, tests: list[SamplerTest]) -> Finding:
 
 def _bound_advice(summary: Summary, question: Question) -> str:
     if all(summary.columns[role].low >= 0 for role in (question.p, question.q)):
-        return "All values are above 0: if they are −log p, turn their sign."
+        return "No value is below 0: if they are −log p, turn their sign."
     return (
         f"Take as sampler the log-probs that the engine logged while it drew, not recomputed ones, "
         f"or give them as a third policy: {question} ~ SAMPLER. If {question.p} did sample, look "
@@ -263,7 +263,7 @@ def _mean_finding(summary: Summary, test: SamplerTest) -> Finding:
         code="sampler-mismatch",
         severity="error",
         certainty="beyond-chance",
-        questions=_touched(summary, test.sampler),
+        questions=_sampled_by(summary, test.sampler),
         claim=(
             f"The tokens were not drawn from the distribution that {test.sampler} logged: {what} "
             f"is {test.mean:+.3g} over {test.count} prefixes ({test.z:+.1f} standard errors), "
@@ -298,8 +298,10 @@ def _not_possible(summary: Summary, role: str, made: set[str]) -> list[Check]:
     state = summary.samplers.get(role)
     unseen = f"a temperature or top-p that {role}'s log-probs leave out cannot be seen; "
     if "heads" in made:
-        told = f"no entropy of {role} at enough prefixes, and the head test alone is weak against "
-        told += "top-p: "
+        told = (
+            f"no entropy of {role} at enough prefixes, and the head test alone is weak against "
+            "top-p: "
+        )
     elif state is None:
         told = f"neither entropy nor top-k log-probs of {role} are logged: {unseen}"
     else:

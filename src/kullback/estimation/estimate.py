@@ -15,7 +15,7 @@ from kullback.formulas.claim import Claim
 from kullback.question import Question
 
 FEW_CLUSTERS = 50  # below, Student's interval is known to cover less than it says
-FEW_EFFECTIVE = 0.1  # share of tokens left by the weights, below which they decide, not the data
+FEW_LEFT = 0.1  # share of tokens left by the weights, below which they decide, not the data
 # What can be asked for, and the per-token term whose mean it is; auto is k1 for now.
 METHODS = {"auto": "k1", "k1": "k1", "k2": "k2", "k3": "k3", "exact": "exact"}
 
@@ -137,7 +137,7 @@ def estimate(
     known = {} if exact is None else {f"KL({asked.p}||{asked.q})": exact}
     columns = pack(arrays, mask=mask, lengths=lengths, clusters=clusters, exact=known)
     state = QuestionState.of(columns, asked)
-    scope = "new sequences" if clusters is None else "new prompts"
+    scope = f"new {columns.cluster_kind}s"
     return from_state(state, method, confidence, scope=scope, in_sample=in_sample)
 
 
@@ -148,9 +148,10 @@ def _question(question: str | Question | None, third: bool, level: str, prefixes
         sampler = "sampler" if third else "p"
         return Question("p", "q", sampler, sampler if prefixes == "sampler" else "p", level)
     asked = Question.parse(question) if isinstance(question, str) else question
-    if third and asked.sampler in (asked.p, asked.q):
+    needs_third = asked.sampler not in (asked.p, asked.q)
+    if third and not needs_third:
         raise ValueError(f"log_sampler is given, but in {asked} the sampler is {asked.sampler}")
-    if not third and asked.sampler not in (asked.p, asked.q):
+    if needs_third and not third:
         raise ValueError(f"{asked} needs log_sampler=: the log-probs under {asked.sampler}")
     return asked
 
@@ -292,7 +293,7 @@ def _marks(state: QuestionState, method: str, effective: float, in_sample: bool)
         marks.append("missing-values")
     if sampled and effective < FEW_CLUSTERS:
         marks.append("few-clusters")
-    if sampled and state.question.weight != "none" and ess_fraction(state) < FEW_EFFECTIVE:
+    if sampled and state.question.weight != "none" and ess_fraction(state) < FEW_LEFT:
         marks.append("weights-degenerate")
     return tuple(marks)
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.columns import Columns, Place
+from kullback.levels import segment_sums
 
 SHORTEST = 2  # a single certain token at the end is an honest end of text
 NAMED = 20  # places kept by name; the rest are counted
@@ -62,17 +63,17 @@ class PaddingState:
     def of(cls, columns: Columns) -> PaddingState:
         """The runs of one batch."""
         filled = columns.lengths > 0
+        lengths = columns.lengths[filled]
         edges = {"begin": columns.starts[filled], "end": columns.ends[filled] - 1}
         runs: dict[Kind, Runs] = {}
         for side, edge in edges.items():
-            lengths = _lengths(columns, side, edge)
-            for i in np.flatnonzero(lengths >= SHORTEST):
-                token = int(edge[i])
-                start = token if side == "begin" else token - int(lengths[i]) + 1
+            repeated = _repeated(columns, side, edge)[filled]
+            for i in np.flatnonzero(repeated >= SHORTEST):
+                token, length = int(edge[i]), int(repeated[i])
+                start = token if side == "begin" else token - length + 1
                 values = tuple(float(v[token]) for v in columns.log_probs.values())
                 identity = None if columns.tokens is None else int(columns.tokens[token])
-                whole = int(columns.lengths[filled][i])
-                one = Runs(1, int(lengths[i]), whole, (columns.place(start),))
+                one = Runs(1, length, int(lengths[i]), (columns.place(start),))
                 kind = (side, values, identity)
                 runs[kind] = runs[kind] + one if kind in runs else one
         longest = int(columns.lengths.max(initial=0))
@@ -93,15 +94,16 @@ def _commonest(runs: dict[Kind, Runs]) -> dict[Kind, Runs]:
     return {kind: runs[kind] for kind, _ in counts.most_common(KINDS)}
 
 
-def _lengths(columns: Columns, side: str, edge: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How long each sequence repeats, inside the mask, what stands at this edge."""
+def _repeated(columns: Columns, side: str, edge: NDArray[np.int64]) -> NDArray[np.float64]:
+    """How many tokens of each sequence repeat, inside the mask, what stands at its edge.
+
+    ``edge`` leaves out the empty sequences; the result has a 0 for them.
+    """
     lengths = columns.lengths[columns.lengths > 0]
     other = ~columns.mask
     ids = () if columns.tokens is None else (columns.tokens,)
     for values in (*columns.log_probs.values(), *ids):
         other = other | (values != np.repeat(values[edge], lengths))
     before, behind = columns.outside(other)
-    run = before if side == "begin" else behind
-    if not len(lengths):
-        return lengths
-    return np.add.reduceat(run.astype(np.int64), columns.starts[columns.lengths > 0])
+    # As numbers: flags would be joined by "or".
+    return segment_sums((before if side == "begin" else behind).astype(float), columns.lengths)

@@ -97,7 +97,7 @@ class QuestionState:
             masked=usable.masked,
             missing=usable.missing,
             infinite=usable.infinite,
-            shortest=int(tokens[filled].min(initial=np.inf)) if filled.any() else 0,
+            shortest=int(tokens[filled].min()) if filled.any() else 0,
             longest=int(tokens.max(initial=0)),
             weight_max=weight_max,
             size_k1=size,
@@ -109,7 +109,7 @@ class QuestionState:
     def __add__(self, other: QuestionState) -> QuestionState:
         if self.question != other.question:
             raise ValueError(f"{self.question} and {other.question} are two questions: do not add")
-        empty = [state for state in (self, other) if not state.longest]
+        one_is_empty = not (self.longest and other.longest)  # its shortest is 0, and no minimum
         return replace(
             self,
             groups=self.groups + other.groups,
@@ -119,7 +119,7 @@ class QuestionState:
             masked=self.masked + other.masked,
             missing=self.missing + other.missing,
             infinite=self.infinite + other.infinite,
-            shortest=(max if empty else min)(self.shortest, other.shortest),
+            shortest=(max if one_is_empty else min)(self.shortest, other.shortest),
             longest=max(self.longest, other.longest),
             weight_max=max(self.weight_max, other.weight_max),
             size_k1=self.size_k1 + other.size_k1,

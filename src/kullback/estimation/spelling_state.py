@@ -78,6 +78,7 @@ def _bare(text: bytes) -> bytes:
 
 def _spells(pieces: Sequence[bytes | None], written: bytes) -> bool:
     spelled = _bare(b"".join(piece or b"" for piece in pieces))
+    # As it is, or without a character cut short, of which the ids must then have some bytes.
     for whole in (written, _bare(written.removesuffix(CUT))):
         rest = spelled[len(whole) :]
         if spelled.startswith(whole) and len(rest) <= UNSEEN and (rest or whole == written):
@@ -87,24 +88,26 @@ def _spells(pieces: Sequence[bytes | None], written: bytes) -> bool:
 
 def _shows_special(pieces: Sequence[bytes | None], written: bytes) -> bool:
     """Whether the text is that of the ids, with something short in the place of a special one."""
-    words: list[list[bytes]] = [[]]
+    runs: list[list[bytes]] = [[]]  # what stands between the special ids
     for piece in pieces:
         if piece is None:
-            words.append([])
+            runs.append([])
         else:
-            words[-1].append(piece)
-    first, *others = (b"".join(parts) for parts in words)
-    if not others or not written.startswith(first := _bare(first + b".")[:-1]):
+            runs[-1].append(piece)
+    if len(runs) == 1:
+        return False
+    first, *middle, last = map(b"".join, runs)
+    # Only the outer ends may be stripped; a dot holds the white space of the inner ones.
+    first, last = _bare(first + b".")[:-1], _bare(b"." + last)[1:]
+    if not written.startswith(first):
         return False
     at = len(first)
-    last = len(others) - 1
-    for i, word in enumerate(others):
-        word = _bare(b"." + word)[1:] if i == last else word
+    for word in middle:
         found = written.find(word, at, at + len(word) + UNSEEN)
         if found < 0:
             return False
         at = found + len(word)
-    return len(written) - at <= (0 if others[-1] else UNSEEN)
+    return written.endswith(last) and 0 <= len(written) - len(last) - at <= UNSEEN
 
 
 def _parting(pieces: list[bytes], written: bytes) -> int:

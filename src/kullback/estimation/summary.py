@@ -1,4 +1,4 @@
-"""One pass over batches of sampled tokens: the state of every question, role and sequence."""
+"""One pass over batches of sampled tokens: the states that a report is made of, added up."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ class Summary:
         parted = partings(columns)
         odd = [i for i, position in parted.items() if position is not None]
         suspect = columns.take(np.array(odd)) if odd else None
+        testable = [r for r in columns.log_probs if r in columns.entropy or r in columns.top_k]
         return cls(
-            {q: QuestionState.of(columns, q) for q in questions},
-            {} if suspect is None else {q: QuestionState.of(suspect, q) for q in questions},
-            {role: ColumnState.of(columns, role) for role in columns.log_probs},
-            {role: SamplerState.of(columns, role) for role in columns.log_probs
-             if role in columns.entropy or role in columns.top_k},
-            SpellingState.of(columns, parted),
-            PaddingState.of(columns),
-            columns.cluster_kind,
-        )  # fmt: skip
+            questions={q: QuestionState.of(columns, q) for q in questions},
+            misspelled={q: QuestionState.of(suspect, q) for q in questions if suspect is not None},
+            columns={role: ColumnState.of(columns, role) for role in columns.log_probs},
+            samplers={role: SamplerState.of(columns, role) for role in testable},
+            spelling=SpellingState.of(columns, parted),
+            padding=PaddingState.of(columns),
+            cluster_kind=columns.cluster_kind,
+        )
 
     def __add__(self, other: Summary) -> Summary:
         if self.cluster_kind != other.cluster_kind:
@@ -68,17 +68,18 @@ class Summary:
         if self.questions.keys() != other.questions.keys():
             raise ValueError("the two sides answer different questions: ask both the same")
         return Summary(
-            _added(self.questions, other.questions),
-            _added(self.misspelled, other.misspelled),
-            _added(self.columns, other.columns),
-            _added(self.samplers, other.samplers),
-            self.spelling + other.spelling,
-            self.padding + other.padding,
-            self.cluster_kind,
+            questions=_added(self.questions, other.questions),
+            misspelled=_added(self.misspelled, other.misspelled),
+            columns=_added(self.columns, other.columns),
+            samplers=_added(self.samplers, other.samplers),
+            spelling=self.spelling + other.spelling,
+            padding=self.padding + other.padding,
+            cluster_kind=self.cluster_kind,
         )
 
 
 def _added(a: dict[K, Any], b: dict[K, Any]) -> dict[K, Any]:
+    """The entries of either side; of a key that both have, the sum."""
     both = {key: a[key] + b[key] for key in a if key in b}
     return a | b | both
 
@@ -94,13 +95,14 @@ def summarize(
     """Summarize batches in one pass, in bounded memory.
 
     The states are added in the order of the batches, so the result is the same to the last bit for
-    any number of workers.
+    any number of threads.
 
     Args:
         batches: Batches of whole sequences, a dump for example.
         questions: What is asked, as questions or as text; by default the sampler against every
             other role, and the policy against the reference.
-        sampler: The role that sampled; by default the likeliest of those logged.
+        sampler: The role that sampled, for the default questions; by default the likeliest of
+            those logged.
         jobs: Threads that work on batches.
         on_batch: Called with each batch when it has been read (for a progress bar).
 
@@ -149,7 +151,7 @@ def _work(
 
 
 def _in_order(work: Iterator[Callable[[], T]], jobs: int) -> Iterator[T]:
-    """Results in the order of the work, at most two pieces per worker in flight."""
+    """Results in the order of the work, at most two pieces per thread in flight."""
     if jobs == 1:
         yield from (piece() for piece in work)
         return

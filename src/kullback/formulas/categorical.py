@@ -100,23 +100,23 @@ def exact(
     """
     log_p = _log_probs("_p", logits_p, log_probs_p)
     log_q = _log_probs("_q", logits_q, log_probs_q)
-    lined_up("the last axis of p and of q", log_p, log_q)
+    lined_up(log_p, log_q)
     terms = weighted_k3(log_p=log_p, log_q=log_q, log_sampler=0.0)
     return np.sum(terms, axis=-1, dtype=np.float64)
 
 
-def lined_up(what: str, p: NDArray[Any], q: NDArray[Any]) -> None:
+def lined_up(p: NDArray[Any], q: NDArray[Any]) -> None:
     """Raise ValueError unless p and q are rows over the same categories.
 
     Example:
-        >>> lined_up("p and q", np.ones((4, 3)), np.ones(3))
+        >>> lined_up(np.ones((4, 3)), np.ones(3))
     """
     if p.ndim and q.ndim and p.shape[-1] == q.shape[-1]:
         shorter = min(p.ndim, q.ndim)
         if p.shape[-shorter:] == q.shape[-shorter:]:
             return
     raise ValueError(
-        f"{what} have the shapes {p.shape} and {q.shape}, expected rows over the same categories; "
+        f"p and q have the shapes {p.shape} and {q.shape}, expected rows over the same categories; "
         "pass arrays of one shape, or one row to compare with every other"
     )
 

@@ -45,7 +45,7 @@ def divergence(p: ArrayLike, q: ArrayLike, kind: str = "kl", order: float | None
 
     Raises:
         ValueError: for a negative or missing probability, a row whose sum is off 1 by more than
-            1e-6 (in float32 by more than 1e-4), rows over different categories, an unknown kind,
+            1e-6 (float32: 1e-4, float16: 0.01), rows over different categories, an unknown kind,
             or an order out of place.
 
     Example:
@@ -55,7 +55,7 @@ def divergence(p: ArrayLike, q: ArrayLike, kind: str = "kl", order: float | None
         1.021651
     """
     left, right = probabilities("p", p), probabilities("q", q)
-    lined_up("p and q", left, right)
+    lined_up(left, right)
     if kind in _KINDS and order is None:
         return _KINDS[kind](left, right)
     if kind == "alpha" and order is not None and np.isfinite(order):
@@ -69,7 +69,10 @@ def divergence(p: ArrayLike, q: ArrayLike, kind: str = "kl", order: float | None
 
 
 def probabilities(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    """Return `values` as float64, or say which row of them is no distribution.
+    """The values as float64, each row of them a distribution.
+
+    Raises:
+        ValueError: for the first row that is none, and why.
 
     Example:
         >>> probabilities("p", [[0.5, 0.5], [0.5, 0.6]])

@@ -77,7 +77,7 @@ def shape(p: ArrayLike, q: ArrayLike) -> Shape:
         (10.521, 0.022, 8.9)
     """
     sampler, other = probabilities("p", p), probabilities("q", q)
-    lined_up("p and q", sampler, other)
+    lined_up(sampler, other)
     log_q_over_p = np.log(other) - np.log(sampler)
 
     def mean(values: NDArray[Any]) -> NDArray[Any]:

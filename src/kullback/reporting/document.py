@@ -35,7 +35,7 @@ def document(
 
     Args:
         summary: What was read.
-        source: Where it came from: files, format, rows, damaged_rows, columns.
+        source: Where it came from, as ``source_of`` tells it of a dump.
         confidence: Nominal coverage of the intervals.
 
     Returns:
@@ -279,7 +279,10 @@ def _check(one: Check) -> dict[str, Any]:
 
 
 def source_of(dump: Dump) -> dict[str, Any]:
-    """Where a summary came from, once it has been read."""
+    """Where a summary came from: the files, who sampled, what was guessed and what was left out.
+
+    Rows and damage are known once the dump has been read.
+    """
     return {
         "files": list(dump.names),
         "format": dump.format,

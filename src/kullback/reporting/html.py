@@ -64,23 +64,25 @@ def page(report: dict[str, Any]) -> str:
 
 def _head(report: dict[str, Any]) -> str:
     verdict = report["headline"]["trust"]
+    forgotten = forgotten_weight(report)
     return (
         f'<p class="dim">kullback {escape(report["kullback"])} · '
         f"{escape(what_was_read(report))}</p>\n<h1>{escape(headline(report))}</h1>\n"
-        f'<p>{escape(forgotten_weight(report))}</p><p class="{verdict}">{escape(trust(report))}</p>'
+        + f"<p>{escape(forgotten)}</p>" * bool(forgotten)
+        + f'<p class="{verdict}">{escape(trust(report))}</p>'
     )
 
 
 def _finding(finding: dict[str, Any]) -> str:
-    where = f'<p class="dim">At {escape("; ".join(finding["where"]))}.</p>' * bool(finding["where"])
-    touched = finding["questions"]
-    spoils = f'<p class="dim">Touches {escape(", ".join(touched))}.</p>' * bool(touched)
+    where, questions = finding["where"], finding["questions"]
+    places = f'<p class="dim">At {escape("; ".join(where))}.</p>' * bool(where)
+    touched = f'<p class="dim">Touches {escape(", ".join(questions))}.</p>' * bool(questions)
     return (
         f'<div class="card {finding["severity"]}"><b>{finding["severity"]}</b> '
         f"<code>{escape(finding['code'])}</code> "
         f'<span class="dim">{escape(finding["certainty"])}</span>'
         f"<p>{escape(finding['claim'])}</p><p><b>Cost.</b> {escape(finding['cost'])}</p>"
-        f"<p><b>Do.</b> {escape(finding['advice'])}</p>{spoils}{where}</div>"
+        f"<p><b>Do.</b> {escape(finding['advice'])}</p>{touched}{places}</div>"
     )
 
 
@@ -121,7 +123,8 @@ def _question(one: dict[str, Any]) -> str:
         f"<details><summary>{escape(one['question']['text'])}</summary>\n"
         f'<p class="dim">{counted(counts["tokens"], "token")}, '
         f"{counted(counts['sequences'], 'sequence')}, "
-        f"{counts['clusters']} clusters ({number(counts['effective_clusters'])} effective); "
+        f"{counted(counts['clusters'], 'cluster')} "
+        f"({number(counts['effective_clusters'])} effective); "
         f"{counts['masked']} masked, {counts['missing']} missing, {counts['infinite']} infinite</p>"
         + _table(("method", "mean", "interval", "error", "scope", "marks"), methods, text=(4, 5))
         + forgot * (unweighted is not None)
@@ -163,7 +166,7 @@ def _checks(report: dict[str, Any]) -> str:
     count, open_ones = table("failed", "not-possible")
     passed, folded = table("passed")
     return (open_ones if count else "") + (
-        f"<details><summary>{passed} checks passed</summary>{folded}</details>"
+        f"<details><summary>{counted(passed, 'check')} passed</summary>{folded}</details>"
     )
 
 

@@ -54,7 +54,7 @@ def print_report(report: dict[str, Any], console: Console) -> None:
     console.print()
     console.print(_numbers(report, wide=console.width >= WIDE))
     for line in _checks(report) + _guesses(report):
-        console.print(Text(line), soft_wrap=False)
+        console.print(Text(line))
 
 
 def _numbers(report: dict[str, Any], *, wide: bool) -> Table:

@@ -23,6 +23,13 @@ def is_sentinel(values: NDArray[Any]) -> NDArray[np.bool_]:
     return (values == SENTINEL) | (values == -10000.0) | (values == -9984.0)
 
 
+def fits_bfloat16(values: NDArray[Any]) -> bool:
+    """Whether every value is a float32 whose last sixteen bits are 0."""
+    with np.errstate(over="ignore"):
+        narrow = values.astype(np.float32)
+    return bool(((narrow == values) & (narrow.view(np.uint32) & 0xFFFF == 0)).all())
+
+
 class TopK(NamedTuple):
     """The logged head of a distribution at each prefix: ids and log-probs, [tokens, k].
 

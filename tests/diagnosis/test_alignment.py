@@ -90,7 +90,7 @@ def test_without_text_it_says_what_to_log():
     assert "log text and token_bytes" in checks[0].reason
 
 
-@pytest.mark.parametrize("places", [[0], [0, 1], [-1], [-2, -1], [3]])
+@pytest.mark.parametrize("places", [[0], [0, 1], [1], [-1], [-2], [-2, -1], [3]])
 def test_a_format_token_that_the_reference_dislikes_is_no_shift(places):
     """Sixty short peaked sequences; at the same places the reference gives e⁻²⁰."""
     rng = np.random.default_rng(0)
@@ -106,3 +106,13 @@ def test_sequences_of_three_tokens_have_too_few_neighbors_to_tell():
     found = diagnosis(world.sample(np.random.default_rng(0)))
     assert not found.accused
     assert {c.status for c in found.checks if c.code == "shifted-by-one"} == {"not-possible"}
+
+
+@pytest.mark.parametrize("place", [1, -2])
+@pytest.mark.parametrize("length", [9, 20])
+def test_nor_is_it_at_the_second_or_second_last_place_of_a_short_sequence(place, length):
+    rng = np.random.default_rng(1)
+    policy = -rng.gamma(0.1, 1.0, size=(200, length))
+    reference = policy + rng.normal(0.0, 0.1, size=policy.shape)
+    policy[:, place], reference[:, place] = -0.01, -12.0
+    assert not diagnosis(pack({"old": policy, "reference": reference})).accused

@@ -132,13 +132,13 @@ def test_without_entropy_or_heads_the_sampler_is_not_verifiable_and_the_remedy_i
 
 
 def test_too_few_prefixes_with_entropy_are_not_tested():
-    """Forty-nine prefixes above the floor, whatever stands at the others."""
+    """499 prefixes above the floor, whatever stands at the others."""
     few = WORLD.sample(rng())
-    entropy = np.where(np.arange(len(few)) < 49, 1.0, 0.1)
+    entropy = np.where(np.arange(len(few)) < 499, 1.0, 0.1)
     summary = summarize([replace(few, entropy={"rollout": entropy})])
     assert not [test for test in sampler_tests(summary) if test.kind == "entropy"]
     (open_check,) = [c for c in diagnose_sampler(summary).checks if c.status == "not-possible"]
-    assert "only 49 prefixes" in open_check.reason
+    assert "only 499 prefixes" in open_check.reason
 
 
 def test_an_honest_sampler_is_consistent_and_its_missing_mass_has_an_error():
@@ -167,3 +167,35 @@ def test_a_selected_sample_is_not_tested():
     log_p = np.full((100, 1), -1.1)
     log_p[0] = np.nan
     assert not sampler_tests(summarize([pack({"p": log_p, "q": log_p + 0.1})]))
+
+
+def test_a_head_that_holds_nearly_everything_is_not_tested():
+    """Peaked policies with top-20: hardly a miss is expected, and none proves nothing."""
+    world = CLEAN_WORLDS["very_peaked_policy"](16)
+    assert isinstance(world, Mixture)
+    for seed in range(20):
+        sample = world.sample(np.random.default_rng(seed), top_k=600)
+        summary = summarize([replace(sample, entropy={})])
+        assert not diagnose_sampler(summary).accused
+
+
+def test_the_entropy_test_is_not_made_on_what_the_engine_chose_to_log():
+    sample = WORLD.sample(rng())
+    values = np.where(sample.log_probs["rollout"] < -6, np.nan, sample.log_probs["rollout"])
+    gaps = replace(sample, log_probs={**sample.log_probs, "rollout": values})
+    found = diagnose_sampler(summarize([gaps]))
+    assert not found.accused
+    (open_check,) = [c for c in found.checks if c.status == "not-possible"]
+    assert "log-probs are missing, perhaps because of what was drawn" in open_check.reason
+
+
+@pytest.mark.parametrize("kind", [np.float32, "bfloat16"])
+def test_rounding_does_not_accuse_a_uniform_policy(kind):
+    """Without spread the error is nearly 0, and any rounding is many of it."""
+    log_p = np.full((200, 50), -np.log(500.0), dtype=np.float32)
+    entropy = np.full(10_000, np.log(500.0), dtype=np.float32)
+    log_p += np.random.default_rng(0).normal(0, 1e-6, log_p.shape).astype(np.float32)
+    if kind == "bfloat16":
+        entropy = ((entropy.view(np.uint32) + 0x8000) & np.uint32(0xFFFF0000)).view(np.float32)
+    columns = replace(pack({"p": log_p, "q": log_p}), entropy={"p": entropy})
+    assert not diagnose_sampler(summarize([columns])).accused

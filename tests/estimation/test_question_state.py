@@ -139,7 +139,10 @@ def test_lags_compare_p_with_the_q_of_a_neighbor_in_the_same_sequence() -> None:
         squares = differences**2
         cut = np.minimum(squares, 4).sum()
         expected = len(inner), differences.sum(), squares.sum(), cut
-        assert state.lags[row] == pytest.approx(expected, rel=1e-12)
+        assert state.lags[0, row] == pytest.approx(expected, rel=1e-12)
+        differences = np.array([p[t - lag] - q[t] for t in inner])
+        assert state.lags[1, row, 1] == pytest.approx(differences.sum(), rel=1e-12)
+        assert state.lags[1, row, 2] == pytest.approx((differences**2).sum(), rel=1e-12)
 
 
 def test_tokens_are_counted_as_usable_masked_missing_or_infinite() -> None:
@@ -165,7 +168,7 @@ def test_what_neither_policy_can_say_counts_nothing() -> None:
         pytest.approx(np.exp(-1) - 2),
     )
     assert state.log_q_over_p.counts.sum() == 3
-    assert state.lags[1].tolist() == [1, 1, 1, 1]
+    assert state.lags[:, 1].tolist() == [[1, 1, 1, 1]] * 2
 
 
 @pytest.mark.parametrize("question", ASKED, ids=str)

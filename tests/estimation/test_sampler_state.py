@@ -53,9 +53,9 @@ def test_what_the_sums_are_made_of() -> None:
     state = SamplerState.of(replace(columns, mask=np.arange(6) < 3), "old")
     assert state.by_group("heads").tolist() == [2]
     assert state.by_group("hits") == pytest.approx((1 - 0.75) + (0 - 0.5), rel=1e-12)
-    assert state.by_group("hits_squared") == pytest.approx(0.25**2 + 0.5**2, rel=1e-12)
+    assert state.by_group("hits_variance") == pytest.approx(0.75 * 0.25 + 0.5 * 0.5, rel=1e-12)
     squares = 0.5**2 + (3.0 - ENTROPY_FLOOR) ** 2
-    assert state.by_group("surprise_squared") == pytest.approx(squares, rel=1e-12)
+    assert state.by_group("surprise_variance") == pytest.approx(squares, rel=1e-12)
 
 
 def test_a_head_is_counted_whatever_the_sampled_token_turned_out_to_be() -> None:

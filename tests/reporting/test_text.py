@@ -34,7 +34,7 @@ def test_the_headline_stands_first_then_trust_then_findings_then_numbers():
         "128 sequences, 7632 tokens, sampled by rollout",
         "KL(current||reference) ~ rollout is 0.0365 nats per token",
         "A log that forgets the importance weight shows -0.0296 for it.",
-        "Nothing that was found speaks against this number. 6 of the other 7",
+        "Read it with care: sampler-not-verifiable. 6 of the other 7",
         "error tokens-do-not-match-text 4 of 128 sequences",
         "Cost: With them KL(rollout||reference)",
         "Do: Leave these sequences out",

@@ -106,7 +106,7 @@ def _shift(summary: Summary) -> Diagnosis:
     shifted: dict[Question, tuple[int, dict[str, float]]] = {}
     checks = []
     for question, state in summary.questions.items():
-        variances = _variances(state)
+        variances = _variances(state, moved=0)
         if not variances:
             reason = f"under {FEWEST_INNER} tokens, or {FEWEST_EACH} a sequence, have two neighbors"
             checks.append(Check(code, str(question), "not-possible", reason))
@@ -130,15 +130,20 @@ def is_shifted(state: QuestionState) -> bool:
     The variance must halve, and the mean of the squares cut at 4, which no few tokens can move,
     fall by a fifth. On real rollouts a shift undone takes the variance to 0.01 (a light update) …
     0.35 (a KL of 1.4) of itself and the cut squares to 0.04 … 0.67; tokens that one side dislikes
-    move the first alone. Rules on correlations accuse honest peaked policies in three reports of
-    ten.
+    move the first alone. And it must be so whichever side is moved: a token near an end of its
+    sequence is inner for one of them only. Rules on correlations accuse honest peaked policies in
+    three reports of ten.
     """
-    variances = _variances(state)
+    variances = _variances(state, moved=0)
     if not variances:
         return False
     best = _best(variances)
-    cut: dict[int, float] = dict(zip(LAGS, state.lags[:, 3].tolist(), strict=True))
-    return variances[best] < 0.5 * variances[0] and cut[best] < 0.8 * cut[0]
+    for moved, cuts in enumerate(state.lags[:, :, 3]):
+        cut: dict[int, float] = dict(zip(LAGS, cuts.tolist(), strict=True))
+        variances = _variances(state, moved)
+        if variances[best] >= 0.5 * variances[0] or cut[best] >= 0.8 * cut[0]:
+            return False
+    return True
 
 
 def _shift_finding(shifted: dict[Question, tuple[int, dict[str, float]]]) -> Finding:
@@ -168,11 +173,14 @@ def _best(variances: dict[int, float]) -> int:
     return min((-1, 1), key=lambda lag: variances[lag])
 
 
-def _variances(state: QuestionState) -> dict[int, float]:
-    """The variance of the differences at each lag; none where too few tokens could tell."""
-    if state.lags[0, 0] < max(FEWEST_INNER, FEWEST_EACH * state.sequences):
+def _variances(state: QuestionState, moved: int) -> dict[int, float]:
+    """The variance of the differences at each lag, with q (0) or p (1) moved.
+
+    There is none where too few tokens could tell.
+    """
+    if state.lags[0, 0, 0] < max(FEWEST_INNER, FEWEST_EACH * state.sequences):
         return {}
     return {
         lag: float(squares / count - (total / count) ** 2)
-        for lag, (count, total, squares, _) in zip(LAGS, state.lags, strict=True)
+        for lag, (count, total, squares, _) in zip(LAGS, state.lags[moved], strict=True)
     }

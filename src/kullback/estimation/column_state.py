@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kullback.columns import Columns, Place, is_sentinel
+from kullback.columns import Columns, Place, fits_bfloat16, is_sentinel
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ class ColumnState:
             low=float(np.where(plain, values, np.inf).min(initial=np.inf)),
             high=float(np.where(plain, values, -np.inf).max(initial=-np.inf)),
             size=float(np.abs(np.where(plain, values, 0.0)).sum(dtype=np.float64)),
-            bfloat16=_fits_bfloat16(values[plain]),
+            bfloat16=fits_bfloat16(values[plain]),
             discrete=columns.tokens is not None or columns.text is not None,
             dtype=str(values.dtype),
             first={
@@ -94,10 +92,3 @@ class ColumnState:
             first=other.first | self.first,
             **{name: getattr(self, name) + getattr(other, name) for name in counted},
         )
-
-
-def _fits_bfloat16(values: NDArray[Any]) -> bool:
-    """Whether every value is a float32 whose last sixteen bits are 0."""
-    with np.errstate(over="ignore"):
-        narrow = values.astype(np.float32)
-    return bool(((narrow == values) & (narrow.view(np.uint32) & 0xFFFF == 0)).all())

@@ -38,8 +38,8 @@ class QuestionState:
         groups: First-order sums by cluster, the rows named by ``GROUP_TERMS``.
         products: Sums of products of terms over all tokens, in the order of ``PRODUCTS``.
         log_q_over_p: The distribution of log r over the sampled tokens.
-        lags: Count, sum, sum of squares and of squares cut at 4 of log p(x_t) − log q(x_{t+lag}),
-            [lags, 4].
+        lags: Count, sum, sum of squares and of squares cut at 4 of the differences between log p
+            and log q at each lag, with q moved and with p moved, [2, lags, 4].
         masked: Tokens outside the mask.
         missing: Tokens in the mask of which a log-prob was not logged.
         infinite: Tokens in the mask outside a support.
@@ -171,11 +171,12 @@ def _histogram(columns: Columns, question: Question, usable: Usable) -> Histogra
 
 
 def _lagged(columns: Columns, question: Question, used: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The differences d = log p(x_t) − log q(x_{t+lag}): small at the true lag.
+    """The differences between log p and log q at lags of −1, 0 and 1: small at the true lag.
 
-    All lags are taken at the same tokens, those with a neighbor on either side; and d² is summed
-    as it is and cut at 4. Else one token that q dislikes, at the same place of every sequence (a
-    format token, the end of text), would stand at one lag and not at the others.
+    They are taken at tokens with a neighbor on either side, with q moved (log p(x_t) − log
+    q(x_{t+lag})) and with p moved (log p(x_{t−lag}) − log q(x_t)); and d² is summed as it is and
+    cut at 4. Else one token that q dislikes, at the same place of every sequence (a format token,
+    the end of text), would stand at one lag and not at the others.
     """
     fit = used & np.isfinite(columns.log_probs[question.p])
     p, q = (
@@ -185,11 +186,16 @@ def _lagged(columns: Columns, question: Question, used: NDArray[np.bool_]) -> ND
     first = np.zeros(len(columns) + 1, dtype=bool)
     first[columns.starts] = True
     inner = fit[:-2] & fit[1:-1] & fit[2:] & ~first[1:-2] & ~first[2:-1]
-    sums = np.zeros((len(LAGS), 4))
-    for row, lag in enumerate(LAGS):
-        there = q[1 + lag : len(columns) - 1 + lag]
-        differences = np.where(inner, p[1:-1] - there, 0.0)
-        # Not np.dot: a BLAS may split a sum among its threads, and the last bits with it.
-        squares = differences * differences
-        sums[row] = inner.sum(), differences.sum(), squares.sum(), np.minimum(squares, CUT).sum()
+
+    def moved(values: NDArray[np.float64], lag: int) -> NDArray[np.float64]:
+        return values[1 + lag : len(columns) - 1 + lag]
+
+    sums = np.zeros((2, len(LAGS), 4))
+    for i, lag in enumerate(LAGS):
+        for side, d in enumerate((moved(p, 0) - moved(q, lag), moved(p, -lag) - moved(q, 0))):
+            differences = np.where(inner, d, 0.0)
+            # Not np.dot: a BLAS may split a sum among its threads, and the last bits with it.
+            squares = differences * differences
+            cut = np.minimum(squares, CUT)
+            sums[side, i] = inner.sum(), differences.sum(), squares.sum(), cut.sum()
     return sums

@@ -64,7 +64,7 @@ def test_rounding_above_zero_is_no_fault():
 
 
 def test_the_first_place_is_named():
-    (finding,) = found(tokens([[-1.0, -1.0], [-1.0, -9999.0]], [[-1.0] * 2] * 2))
+    (finding,) = found(tokens([[-1.0, -1.1], [-1.2, -9999.0]], [[-1.0, -1.3], [-1.1, -1.4]]))
     assert finding.where == ("row 1, token 1",)
 
 
@@ -92,9 +92,7 @@ def test_padding_to_one_width_is_told_with_its_share():
 
 
 def test_certain_tokens_are_no_padding():
-    """A tail under one role only, tails of unequal ends, and a single certain end."""
-    other = np.random.default_rng(0).normal(-2.0, 0.1, size=(3, 4))
-    assert not found(tokens(PADDED, other))
+    """Tails of unequal ends, and a single certain end."""
     ragged = pack({"p": np.array([-1.0, 0, 0, -1, -1, 0, 0, 0, 0])} | {
         "q": np.array([-1.0, 0, 0, -1, -1, 0, 0, 0, 0])}, lengths=[3, 6])  # fmt: skip
     assert not found(ragged)
@@ -110,12 +108,8 @@ def test_a_loop_of_certain_tokens_is_no_padding():
     ids = np.tile([5, 17, 9], 160)
     assert not found(replace(columns, tokens=ids))
     assert not found(columns)
-    check = next(
-        check
-        for check in diagnose_columns(summarize([columns])).checks
-        if check.code == "mask-covers-padding"
-    )
-    assert check.status == "not-possible"
+    checks = {c.code: c for c in diagnose_columns(summarize([columns])).checks}
+    assert "too few for padding" in checks["mask-covers-padding"].reason
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, -1e10])
@@ -136,3 +130,36 @@ def test_a_fault_of_several_roles_is_one_finding():
         "q": {"sentinels": 1, "tokens": 2},
     }
     assert finding.where == ("row 0, token 1", "row 0, token 0")
+
+
+def test_padding_that_the_trainer_scored_is_told_by_the_engine():
+    other = np.random.default_rng(0).normal(-2.0, 0.1, size=(3, 4))
+    (finding,) = found(tokens(PADDED, other))
+    assert finding.code == "mask-covers-padding"
+    assert "(0 for p)" in finding.claim
+
+
+def test_padding_to_a_width_of_each_batch_is_padding():
+    """Four batches of ten rows, each filled to its own longest."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for width in (12, 15, 9, 20):
+        rows += [
+            [*rng.normal(-2, 0.5, n), *[0.0] * (width - n)] for n in rng.integers(3, width, 10)
+        ]
+        rows[-1] = list(rng.normal(-2, 0.5, width))
+    values = np.concatenate(rows)
+    columns = pack({"p": values, "q": values}, lengths=[len(row) for row in rows])
+    (finding,) = found(columns)
+    assert "they are of 4 widths only" in finding.claim
+
+
+def test_loops_to_the_limit_beside_rows_of_any_length_are_no_padding():
+    rng = np.random.default_rng(0)
+    rows = [list(rng.normal(-2, 0.5, n)) for n in rng.integers(5, 60, 35)]
+    rows += [[*rng.normal(-2, 0.5, 20), *[0.0] * 40] for _ in range(5)]
+    values = np.concatenate(rows)
+    columns = pack({"p": values, "q": values}, lengths=[len(row) for row in rows])
+    assert not found(columns)
+    checks = {c.code: c for c in diagnose_columns(summarize([columns])).checks}
+    assert checks["mask-covers-padding"].status == "not-possible"

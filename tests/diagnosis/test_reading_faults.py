@@ -32,3 +32,12 @@ def test_log_probs_that_were_not_read_are_named(name):
 
 def test_other_columns_may_stay_unread():
     assert not codes(rows=3, damaged_rows=0, unused={"reward": "x", "help_text": "x"})
+
+
+def test_a_mask_that_was_not_read_spoils_every_answer():
+    found = codes(unused={"ref_lp": "text", "completion_masks": "no known name"})["column-not-read"]
+    assert found.questions == ("KL(a||b)",)
+    assert (
+        found.claim == "Column completion_masks looks like a mask and was not read: no known name."
+    )
+    assert found.advice == "Say what it is: --map mask=completion_masks."

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -10,7 +11,7 @@ import pytest
 from kullback.columns import Columns, Place, pack
 from kullback.estimation.padding_state import NAMED, PaddingState, Runs
 
-ZERO = ("end", (0.0,), None)
+ZERO = ("end", "old", 0.0, None)
 
 
 def padded(*rows: list[float], mask=None, **other: list[list[float]]) -> Columns:
@@ -23,14 +24,16 @@ def padded(*rows: list[float], mask=None, **other: list[list[float]]) -> Columns
 def test_a_run_is_two_or_more_of_one_value_per_role() -> None:
     rows = [-1.0, -2, 0, 0, 0], [-1.0, -2, -1, -1, 0], [-1.0, 0, 0, 0, 0]
     state = PaddingState.of(padded(*rows))
-    assert (state.sequences, state.longest, state.identified) == (3, 5, False)
-    assert state.runs == {ZERO: Runs(2, 7, 5, (Place("", 0, 2), Place("", 2, 1)))}
+    assert (state.sequences, state.widths) == (3, {5: 3})
+    (runs,) = state.runs.values()
+    assert state.runs == {ZERO: Runs(Counter([(5, 3), (5, 4)]), (Place("", 0, 2), Place("", 2, 1)))}
+    assert (runs.sequences, runs.tokens, runs.widths) == (2, 7, {5})
 
 
-def test_the_shorter_run_of_two_roles_counts() -> None:
-    state = PaddingState.of(padded([-1.0, 0, 0, 0], new=[[-1.0, -0.1, 0, 0]]))
-    assert [one.tokens for one in state.runs.values()] == [2]
-    assert not PaddingState.of(padded([-1.0, 0, 0, 0], new=[[-1.0, 0, -0.1, 0]])).runs
+def test_each_role_has_runs_of_its_own() -> None:
+    """A trainer may score padding, so that only the engine's values are constant there."""
+    state = PaddingState.of(padded([-1.0, 0, 0, 0], new=[[-1.0, -0.1, -0.2, -0.3]]))
+    assert [(kind[1], one.tokens) for kind, one in state.runs.items()] == [("old", 3)]
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, -1e10, -11.3])
@@ -39,14 +42,14 @@ def test_padding_may_be_any_constant_on_either_side(side, value) -> None:
     row = [-0.5, -0.7, value, value, value]
     rows = [row if side == "end" else row[::-1], [-0.1, -0.2, -0.3, -0.4, -0.6]]
     (kind,) = PaddingState.of(pack({"old": rows})).runs
-    assert kind == (side, (value,), None)
+    assert kind == (side, "old", value, None)
 
 
 def test_where_ids_are_logged_a_run_is_one_id() -> None:
     columns = padded([-1.0, 0, 0, 0], [-1.0, -2, 0, 0])
     same = replace(columns, tokens=np.array([5, 9, 9, 9, 6, 7, 9, 9]))
     assert PaddingState.of(same).runs == {
-        ("end", (0.0,), 9): Runs(2, 5, 4, (Place("", 0, 1), Place("", 1, 2)))
+        ("end", "old", 0.0, 9): Runs(Counter([(4, 3), (4, 2)]), (Place("", 0, 1), Place("", 1, 2)))
     }
     loop = replace(columns, tokens=np.array([5, 1, 2, 3, 6, 7, 1, 2]))
     assert not PaddingState.of(loop).runs
@@ -60,7 +63,7 @@ def test_what_stands_outside_the_mask_is_no_run() -> None:
 def test_the_run_of_a_short_sequence_tells_its_length() -> None:
     columns = pack({"old": [-1.0, 0, 0, -1, -1.5, -1, -1, 0]}, lengths=[3, 0, 5])
     state = PaddingState.of(columns)
-    assert (state.runs[ZERO].shortest, state.longest) == (3, 5)
+    assert (state.runs[ZERO].widths, state.widths) == ({3}, {3: 1, 0: 1, 5: 1})
 
 
 def test_states_add_and_name_the_first_places() -> None:

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
 from kullback.estimation.column_state import ColumnState
+from kullback.estimation.padding_state import Runs
 from kullback.estimation.summary import Summary
 
+FILLED = 0.95  # share of all rows that have a width to which padded ones were filled, at least
 FEW_PADDED = 0.1  # share of rows below which a run of one constant may be a policy's own
 ROUNDING = 0.01  # nats above 0 that low precision can leave in an honest log-softmax
 
@@ -173,41 +175,43 @@ def _infinite(summary: Summary) -> Diagnosis:
 
 
 def _padding(summary: Summary) -> Diagnosis:
-    """Rows padded to one width, whose padding is counted.
+    """Rows padded to a common width, whose padding is counted.
 
-    A run of one constant under every role proves nothing alone: an honest policy may repeat itself
-    with certainty. Padding fills its rows to the common width and, where ids are logged, is one id;
-    where they are not, it must be in a tenth of all rows.
+    A run of one constant proves nothing alone: an honest policy may repeat itself with certainty.
+    Padding is one value (and one id) in a tenth of all rows, and nearly every row has one of the
+    few widths to which the others were filled.
     """
     code, state = "mask-covers-padding", summary.padding
-    kinds = {
-        kind: runs
-        for kind, runs in state.runs.items()
-        if runs.sequences >= 2 and runs.shortest == state.longest
-    }
-    if not kinds:
-        return _checked(code, "the dump", None, "no rows are filled up to one width by a constant")
-    (side, values, identity), runs = max(kinds.items(), key=lambda item: item[1].sequences)
+    if not state.runs:
+        return _checked(code, "the dump", None, "no row begins or ends in a run of one constant")
+    kind, runs = max(state.runs.items(), key=lambda item: item[1].sequences)
+    side, role, value, identity = kind
     told = f"{runs.sequences} of {state.sequences} sequences {side} in a run of one constant"
-    if runs.sequences < FEW_PADDED * state.sequences:
-        reason = f"{told}: padding, or a policy that repeats itself"
-        return Diagnosis((), (Check(code, "the dump", "not-possible", reason),))
+    few = runs.sequences < max(2, FEW_PADDED * state.sequences)
+    wide = sum(state.widths[width] for width in runs.widths) < FILLED * state.sequences
+    if few or wide or 2 * len(runs.widths) > runs.sequences:
+        status, why = ("passed", "too few for padding") if few else (
+            "not-possible", "padding, or a policy that repeats itself"
+        )  # fmt: skip
+        return Diagnosis((), (Check(code, "the dump", status, f"{told}: {why}"),))
     share = runs.tokens / max(column.tokens for column in summary.columns.values())
-    spoken = ", ".join(
-        f"{value:g} for {role}" for role, value in zip(summary.columns, values, strict=True)
-    )
     finding = Finding(
         code=code,
         severity="error",
         certainty="likely",
         questions=tuple(str(question) for question in summary.questions),
-        claim=f"{told} ({spoken}), {runs.tokens} tokens in all, and each is {state.longest} tokens "
-        "wide: padding is counted as tokens.",
+        claim=f"{told} ({value:g} for {role}), {runs.tokens} tokens in all, and they are of "
+        f"{_widths(runs)}: padding is counted as tokens.",
         numbers={"sequences": runs.sequences, "tokens": runs.tokens, "share": share}
         | ({} if identity is None else {"token": identity}),
-        cost=f"{share:.0%} of all tokens are padding. Each adds a constant to the sum and 1 to the "
-        "count.",
+        cost=f"{share:.0%} of all tokens are padding. Each adds to the count, and what stands "
+        "there to the sum.",
         advice="Take the mask from the lengths, not from the place of the end-of-text token.",
         where=tuple(map(str, runs.places)),
     )
     return _checked(code, "the dump", finding, told)
+
+
+def _widths(runs: Runs) -> str:
+    widths = sorted(runs.widths)
+    return f"one width, {widths[0]}" if len(widths) == 1 else f"{len(widths)} widths only"

@@ -33,7 +33,7 @@ CODES = {
     "mask-covers-padding": Code("padding is counted as tokens", True),
     "infinite-ratio": Code("a policy gives no probability to a sampled token", True),
     "rows-left-out": Code("damaged rows were not read", False),
-    "column-not-read": Code("a column that looks like log-probs was not read", False),
+    "column-not-read": Code("a column that looks like log-probs, or a mask, was not read", False),
     "weights-degenerate": Code("a few importance weights decide the estimate", False),
     "mean-owned-by-few": Code("a few tokens own most of the mean", False),
     "too-few-clusters": Code("too few prompts for the interval to hold what it says", False),

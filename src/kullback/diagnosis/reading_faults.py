@@ -24,7 +24,7 @@ def diagnose_reading(source: Mapping[str, Any], questions: Sequence[str]) -> Dia
         >>> [(one.code, one.severity) for one in diagnose_reading(source, ["KL(a||b)"]).findings]
         [('rows-left-out', 'warning')]
     """
-    findings = (_rows(source, questions), _columns(source))
+    findings = (_rows(source, questions), _columns(source, questions))
     return Diagnosis(tuple(finding for finding in findings if finding))
 
 
@@ -48,21 +48,26 @@ def _rows(source: Mapping[str, Any], questions: Sequence[str]) -> Finding | None
     )
 
 
-def _columns(source: Mapping[str, Any]) -> Finding | None:
+def _columns(source: Mapping[str, Any], questions: Sequence[str]) -> Finding | None:
     unread = {
         name: why
         for name, why in source.get("unused", {}).items()
-        if re.search(r"log_?p|_lp\b", name, re.IGNORECASE)
+        if re.search(r"log_?p|_lp\b|mask", name, re.IGNORECASE)
     }
     if not unread:
         return None
-    name, why = next(iter(unread.items()))
+    masks = {name: why for name, why in unread.items() if "mask" in name.lower()}
+    name, why = next(iter((masks or unread).items()))
     return Finding(
         code="column-not-read",
         severity="warning",
         certainty="likely",
-        claim=f"Column {name} looks like log-probs and was not read: {why}.",
+        questions=tuple(questions) if masks else (),
+        claim=f"Column {name} looks like {'a mask' if masks else 'log-probs'} and was not read: "
+        f"{why}.",
         numbers={"columns": sorted(unread)},
-        cost="The KL that it belongs to is not in this report.",
-        advice=f"Say what it is: --map ROLE={name}.",
+        cost="Tokens that should not count may be counted."
+        if masks
+        else "The KL that it belongs to is not in this report.",
+        advice=f"Say what it is: --map {'mask' if masks else 'ROLE'}={name}.",
     )

@@ -13,9 +13,9 @@ from kullback.levels import segment_sums
 
 SHORTEST = 2  # a single certain token at the end is an honest end of text
 NAMED = 20  # places kept by name; the rest are counted
-KINDS = 100  # kinds of runs kept apart; honest data have none, padding one or two
+KINDS = 100  # kinds of runs kept apart; honest data have none, padding one or two a role
 
-Kind = tuple[str, tuple[float, ...], int | None]  # side, log-prob per role, id (None: unknown)
+Kind = tuple[str, str, float, int | None]  # side, role, its log-prob there, id (None: not logged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,70 +23,71 @@ class Runs:
     """The runs of one kind. ``a + b`` counts both.
 
     Args:
-        sequences: Sequences that begin or end in one.
-        tokens: Tokens of all of them.
-        shortest: The length of the shortest of these sequences, run included.
+        shapes: How many there are, by the length of the sequence and that of the run in it.
         places: Where the first of them begin.
     """
 
-    sequences: int
-    tokens: int
-    shortest: int
+    shapes: Counter[tuple[int, int]]
     places: tuple[Place, ...]
 
     def __add__(self, other: Runs) -> Runs:
-        return Runs(
-            self.sequences + other.sequences,
-            self.tokens + other.tokens,
-            min(self.shortest, other.shortest),
-            (self.places + other.places)[:NAMED],
-        )
+        return Runs(self.shapes + other.shapes, (self.places + other.places)[:NAMED])
+
+    @property
+    def sequences(self) -> int:
+        """Sequences that have one."""
+        return self.shapes.total()
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all of them."""
+        return sum(length * count for (_, length), count in self.shapes.items())
+
+    @property
+    def widths(self) -> set[int]:
+        """The lengths of the sequences, run included."""
+        return {width for width, _ in self.shapes}
 
 
 @dataclass(frozen=True, slots=True)
 class PaddingState:
-    """Runs of two tokens or more, at an end of a sequence, of one log-prob per role.
+    """Runs of two tokens or more, at an end of a sequence, of one log-prob (and one id).
 
     Args:
-        sequences: All sequences.
-        longest: The length of the longest.
-        identified: Whether token ids are logged.
-        runs: The runs, by side (``begin`` or ``end``), by the log-prob of each role, and by id.
+        widths: Sequences by their length.
+        runs: The runs, by side (``begin`` or ``end``), role, log-prob and id.
     """
 
-    sequences: int
-    longest: int
-    identified: bool
+    widths: Counter[int]
     runs: dict[Kind, Runs]
 
     @classmethod
     def of(cls, columns: Columns) -> PaddingState:
         """The runs of one batch."""
         filled = columns.lengths > 0
-        lengths = columns.lengths[filled]
+        widths = columns.lengths[filled]
         edges = {"begin": columns.starts[filled], "end": columns.ends[filled] - 1}
         runs: dict[Kind, Runs] = {}
         for side, edge in edges.items():
-            repeated = _repeated(columns, side, edge)[filled]
-            for i in np.flatnonzero(repeated >= SHORTEST):
-                token, length = int(edge[i]), int(repeated[i])
-                start = token if side == "begin" else token - length + 1
-                values = tuple(float(v[token]) for v in columns.log_probs.values())
-                identity = None if columns.tokens is None else int(columns.tokens[token])
-                one = Runs(1, length, int(lengths[i]), (columns.place(start),))
-                kind = (side, values, identity)
-                runs[kind] = runs[kind] + one if kind in runs else one
-        longest = int(columns.lengths.max(initial=0))
-        return cls(len(columns.lengths), longest, columns.tokens is not None, _commonest(runs))
+            for role, values in columns.log_probs.items():
+                repeated = _repeated(columns, values, side, edge)[filled]
+                for i in np.flatnonzero(repeated >= SHORTEST):
+                    token, length = int(edge[i]), int(repeated[i])
+                    start = token if side == "begin" else token - length + 1
+                    identity = None if columns.tokens is None else int(columns.tokens[token])
+                    one = Runs(Counter([(int(widths[i]), length)]), (columns.place(start),))
+                    kind = (side, role, float(values[token]), identity)
+                    runs[kind] = runs[kind] + one if kind in runs else one
+        return cls(Counter(columns.lengths.tolist()), _commonest(runs))
 
     def __add__(self, other: PaddingState) -> PaddingState:
         both = {k: self.runs[k] + other.runs[k] for k in self.runs.keys() & other.runs.keys()}
-        return PaddingState(
-            self.sequences + other.sequences,
-            max(self.longest, other.longest),
-            self.identified or other.identified,
-            _commonest(self.runs | other.runs | both),
-        )
+        return PaddingState(self.widths + other.widths, _commonest(self.runs | other.runs | both))
+
+    @property
+    def sequences(self) -> int:
+        """All sequences."""
+        return self.widths.total()
 
 
 def _commonest(runs: dict[Kind, Runs]) -> dict[Kind, Runs]:
@@ -94,16 +95,17 @@ def _commonest(runs: dict[Kind, Runs]) -> dict[Kind, Runs]:
     return {kind: runs[kind] for kind, _ in counts.most_common(KINDS)}
 
 
-def _repeated(columns: Columns, side: str, edge: NDArray[np.int64]) -> NDArray[np.float64]:
+def _repeated(
+    columns: Columns, values: NDArray[np.float64], side: str, edge: NDArray[np.int64]
+) -> NDArray[np.float64]:
     """How many tokens of each sequence repeat, inside the mask, what stands at its edge.
 
     ``edge`` leaves out the empty sequences; the result has a 0 for them.
     """
     lengths = columns.lengths[columns.lengths > 0]
-    other = ~columns.mask
-    ids = () if columns.tokens is None else (columns.tokens,)
-    for values in (*columns.log_probs.values(), *ids):
-        other = other | (values != np.repeat(values[edge], lengths))
+    other = ~columns.mask | (values != np.repeat(values[edge], lengths))
+    if columns.tokens is not None:
+        other = other | (columns.tokens != np.repeat(columns.tokens[edge], lengths))
     before, behind = columns.outside(other)
     # As numbers: flags would be joined by "or".
     return segment_sums((before if side == "begin" else behind).astype(float), columns.lengths)

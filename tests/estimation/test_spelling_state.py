@@ -46,8 +46,12 @@ def state_of(columns: Columns) -> SpellingState:
         ([b" Hello", b" world\n"], "Hello world"),  # stripped white space
         ([b"\n\n", b"Hello", b"  "], "Hello"),
         (["\u3000你好".encode(), "\u00a0".encode()], "你好"),  # of any script
-        ([b"  "], ""),
         ([b"so", b" END", b"OFTEXT"], "so"),  # a stop string, cut off
+        ([b"<think>", b"hm" * 60, b"</think>", b"so"], "so"),  # reasoning, left out
+        ([b"so", b"\xff", b"\xfe", b"on"], "so" + CUT + "on"),  # bytes of no character
+        ([b"so", b" ."], "so."),  # white space cleaned up
+        (["e\u0301t\u00e9".encode()], "\u00e9t\u00e9"),  # composed
+        ([b"a\r\n", b"b"], "a\nb"),
         ([b"so", None], "so<|im_end|>"),  # a special id, shown
         ([b" so ", None], "so <|im_end|>"),
         ([None, b" so \n"], "<|im_start|> so"),
@@ -104,7 +108,7 @@ def test_half_of_a_surrogate_pair_is_no_traceback() -> None:
 
 
 def test_what_has_no_text_or_no_bytes_is_not_checked() -> None:
-    columns = spelled(([b"a"], None), ([b"b"], "b"))
+    columns = spelled(([b"a"], None), ([b"b"], "b"), ([b"c"], ""))
     assert partings(columns) == {1: None}
     for unknown in (replace(columns, text=None), replace(columns, token_bytes=None)):
         assert partings(unknown) == {}
@@ -130,10 +134,14 @@ def test_no_sequence_is_the_neutral_element() -> None:
     assert empty + some == some + empty == some
 
 
+def test_the_text_may_span_what_a_tool_said() -> None:
+    columns = spelled(([b"Q?", b"call", b"(result)", b"done"], "call(result)done"))
+    assert partings(replace(columns, mask=np.array([False, True, False, True]))) == {0: None}
+
+
 def test_the_text_may_be_of_the_tokens_inside_the_mask() -> None:
     """Prompt and response in one row, the mask on the response, the text its completion."""
     columns = spelled(([b"Q", b"?", b"yes", b"!"], "yes!"))
     masked = replace(columns, mask=np.array([False, False, True, True]))
     assert partings(masked) == {0: None}
-    assert partings(columns) != {0: None}
     assert partings(replace(masked, text=["no!"])) != {0: None}

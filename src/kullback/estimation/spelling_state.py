@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from unicodedata import normalize
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kullback.columns import Columns, Place
 
@@ -49,26 +54,37 @@ def partings(columns: Columns) -> dict[int, int | None]:
     """By sequence, where it can be checked: the position where its ids part from its text, or None.
 
     Compared are whole sequences, in bytes, since a legal token may be part of a character. What
-    honest logs do is allowed: the text may be of all tokens or of those inside the mask; it may be
-    stripped of white space, lack its end (a stop string is cut off, a last character incomplete),
-    and show a special id or not.
+    honest logs do is allowed: the text may be of all tokens, of those inside the mask, or of the
+    span of the mask; it may be the last part only (an answer behind its reasoning), lack its end (a
+    stop string, a character cut short), show a special id or not, replace invalid bytes, and
+    differ in white space or Unicode normalization.
     """
     if columns.text is None or columns.token_bytes is None:
         return {}
     found: dict[int, int | None] = {}
     spans = zip(columns.starts.tolist(), columns.ends.tolist(), columns.text, strict=True)
     for i, (start, end, text) in enumerate(spans):
-        if text is None:
+        if not text:
             continue
         pieces = columns.token_bytes[start:end]
-        inside = columns.mask[start:end].tolist()
-        masked = [piece for piece, flag in zip(pieces, inside, strict=True) if flag]
         written = _bare(text.encode(errors="surrogatepass"))
-        if _spells(pieces, written) or (len(masked) < len(pieces) and _spells(masked, written)):
+        if any(_spells(one, written) for one in _parts(pieces, columns.mask[start:end])):
             found[i] = None
         else:
             found[i] = _parting([piece or b"" for piece in pieces], written)
     return found
+
+
+def _parts(
+    pieces: Sequence[bytes | None], mask: NDArray[np.bool_]
+) -> Iterator[Sequence[bytes | None]]:
+    """What a text may be of: all tokens, those inside the mask, or the span that it covers."""
+    yield pieces
+    if not mask.all():
+        inside = np.flatnonzero(mask).tolist()
+        yield [pieces[i] for i in inside]
+        if inside:
+            yield pieces[inside[0] : inside[-1] + 1]
 
 
 def _bare(text: bytes) -> bytes:
@@ -78,12 +94,22 @@ def _bare(text: bytes) -> bytes:
 
 def _spells(pieces: Sequence[bytes | None], written: bytes) -> bool:
     spelled = _bare(b"".join(piece or b"" for piece in pieces))
+    if spelled.endswith(written) or _plain(spelled) == _plain(written):
+        return True
     # As it is, or without a character cut short, of which the ids must then have some bytes.
     for whole in (written, _bare(written.removesuffix(CUT))):
         rest = spelled[len(whole) :]
         if spelled.startswith(whole) and len(rest) <= UNSEEN and (rest or whole == written):
             return True
     return _shows_special(pieces, written)
+
+
+def _plain(text: bytes) -> str:
+    """Without white space, in one normalization, invalid bytes as one replacement character."""
+    squeezed = "".join(text.decode(errors="replace").split())
+    return re.sub(
+        "\N{REPLACEMENT CHARACTER}+", "\N{REPLACEMENT CHARACTER}", normalize("NFC", squeezed)
+    )
 
 
 def _shows_special(pieces: Sequence[bytes | None], written: bytes) -> bool:

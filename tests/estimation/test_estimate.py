@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import kullback as kb
 from kullback.columns import pack
-from kullback.estimation.estimate import METHODS, estimate, from_state
+from kullback.estimation.estimate import METHODS, ess_fraction, estimate, from_state
 from kullback.estimation.question_state import QuestionState
 from kullback.formulas.claim import BOTH_FIXED, P_INSIDE_SAMPLER, Q_FIXED, UNSELECTED
 from kullback.question import LEVELS, Question
@@ -425,3 +425,10 @@ def test_a_masked_array_is_refused() -> None:
 def test_a_cluster_without_an_id_is_refused() -> None:
     with pytest.raises(ValueError, match="clusters: entry 1 is missing"):
         estimate(log_p=[[-1.0], [-1.0]], log_q=[[-1.0], [-1.0]], clusters=["a", None])
+
+
+def test_one_overflowing_weight_is_all_there_is() -> None:
+    log_s = np.full((60, 1), -1.0)
+    log_s[0] = -400.0
+    columns = pack({"p": np.full((60, 1), -1.0), "q": np.full((60, 1), -1.0), "s": log_s})
+    assert ess_fraction(QuestionState.of(columns, Question("p", "q", "s"))) == 0.0

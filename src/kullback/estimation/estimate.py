@@ -299,6 +299,11 @@ def _marks(state: QuestionState, method: str, effective: float, in_sample: bool)
 
 
 def ess_fraction(state: QuestionState) -> float:
-    """The share of the tokens that is left by the weights: (Σ w)² / (n Σ w²), at most 1."""
+    """The share of the tokens that is left by the weights: (Σ w)² / (n Σ w²), at most 1.
+
+    It is 0 where the squares overflow: then one weight is all there is.
+    """
     weight, squares = state.total("weight"), state.total("weight_squared")
+    if squares == float("inf"):
+        return 0.0
     return weight * weight / (state.tokens * squares) if squares > 0 else float("nan")

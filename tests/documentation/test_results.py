@@ -1,0 +1,39 @@
+"""Figures that the pages take from recorded runs are those of the recorded runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_how_often_clean_data_was_accused():
+    lines = (ROOT / "results" / "accusations.jsonl").read_text(encoding="utf-8").splitlines()
+    clean = [cell for cell in map(json.loads, lines) if cell["cell"].startswith("clean/")]
+    said = re.search(
+        r"(\d+) of ([\d,]+) reports on clean data", (ROOT / "CHANGELOG.md").read_text()
+    )
+    assert said
+    accused, reports = int(said[1]), int(said[2].replace(",", ""))
+    assert (sum(c["accused"] for c in clean), sum(c["reports"] for c in clean)) == (
+        accused,
+        reports,
+    )
+    assert all(cell["accused"] <= 0.01 * cell["reports"] for cell in clean)
+
+
+def test_how_often_the_interval_held():
+    """The finding and the architecture page: 92 to 94 % and 79 to 87 % from 8 to 50 prompts."""
+    cells = json.loads((ROOT / "results" / "coverage.json").read_text())["cells"]
+    for sigma, low, high in ((0.6, 92, 94), (1.2, 79, 87)):
+        few = [c["coverage"] for c in cells if c["sigma"] == sigma and c["prompts"] <= 50]
+        assert (round(100 * min(few)), round(100 * max(few))) == (low, high)
+
+
+def test_the_demo_and_the_help_keep_their_limits():
+    recorded = json.loads((ROOT / "results" / "startup.json").read_text())["seconds"]
+    limited = [one for one in recorded.values() if one["limit"]]
+    assert len(limited) == 2
+    assert all(one["worst"] < one["limit"] for one in limited)

@@ -76,7 +76,8 @@ def _head(report: dict[str, Any]) -> str:
 def _finding(finding: dict[str, Any]) -> str:
     where, questions = finding["where"], finding["questions"]
     places = f'<p class="dim">At {escape("; ".join(where))}.</p>' * bool(where)
-    touched = f'<p class="dim">Touches {escape(", ".join(questions))}.</p>' * bool(questions)
+    word = "Touches" if finding["severity"] == "note" else "Spoils"
+    touched = f'<p class="dim">{word} {escape(", ".join(questions))}.</p>' * bool(questions)
     return (
         f'<div class="card {finding["severity"]}"><b>{finding["severity"]}</b> '
         f"<code>{escape(finding['code'])}</code> "

@@ -81,8 +81,10 @@ def report(
 
     if bool(files) == demo:
         _fail("name the files to read, or give --demo for the bundled rollouts")
+    if demo and (maps or strict):
+        _fail("--map and --strict are for files: the columns of --demo are known")
     try:
-        named = dict(_pair(one) for one in maps)
+        named = _named(maps)
         asked = [Question.parse(text) for text in questions]
         for path in (html, json if json != "-" else None):
             _require_place(path)
@@ -139,11 +141,16 @@ def _require_place(path: str | None) -> None:
         raise ValueError(f"{path} cannot be written: there is no folder {target.parent}")
 
 
-def _pair(text: str) -> tuple[str, str]:
-    role, equals, column = text.partition("=")
-    if not (role and equals and column):
-        raise ValueError(f"--map {text!r}: write role=column, as in --map current=my_log_probs")
-    return role, column
+def _named(maps: Iterable[str]) -> dict[str, str]:
+    """The column of each role, as --map gives them."""
+    named: dict[str, str] = {}
+    for text in maps:
+        role, equals, column = text.partition("=")
+        if not (role and equals and column):
+            raise ValueError(f"--map {text!r}: write role=column, as in --map current=my_log_probs")
+        if named.setdefault(role, column) != column:
+            raise ValueError(f"--map gives {role} two columns: {named[role]} and {column}")
+    return named
 
 
 @contextmanager

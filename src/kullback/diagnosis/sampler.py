@@ -18,7 +18,7 @@ from kullback.estimation.summary import Summary
 from kullback.question import Question
 
 ALPHA = 0.01  # probability that a report on honest data accuses any sampler
-FEWEST_PREFIXES = 500  # below, the entropy test is not made: at 128, heavy tails fail in 9 %
+FEWEST_PREFIXES = 500  # below, no entropy test: t does not hold for heavy tails
 FEWEST_MISSES = 20.0  # variance of the head's hits, about the misses expected: below, no head test
 FEWEST_CLUSTERS = 4  # effective ones; likewise
 # What float32 log-softmax kernels over 50,000 ids were seen to differ by, in nats.

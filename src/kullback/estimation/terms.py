@@ -56,7 +56,7 @@ class Usable:
         flags: In the mask, every log-prob there, and the ratio finite, [tokens].
         masked: Tokens outside the mask.
         missing: Tokens in the mask with a log-prob that was not logged (NaN or −9999).
-        infinite: Tokens in the mask outside the support of q, or of the sampler.
+        infinite: Tokens in the mask outside the support of the sampler, or of q where p has mass.
     """
 
     flags: NDArray[np.bool_]

@@ -1,5 +1,7 @@
 # `make report` shows what kullback does; `make test` says whether it still does.
 .DEFAULT_GOAL := help
+empty :=
+READY := .venv/.ready-dev$(if $(WITH),-$(subst $(empty) $(empty),-,$(strip $(WITH))))
 .PHONY: help report test lint types layers docs-test bench clean
 
 help: ## this list
@@ -9,8 +11,8 @@ report: .venv/.ready ## the report of the bundled demo, as text, page and JSON
 	.venv/bin/kullback report --demo --html report.html --json report.json
 	@echo "The page is file://$(CURDIR)/report.html"
 
-test: .venv/.ready-dev ## all tests, those of the documentation and the docstrings too
-	.venv/bin/pytest
+test: $(READY) ## all tests, of docs and docstrings too; WITH="torch jax" runs those of both as well
+	.venv/bin/pytest $(PYTEST)
 
 lint: .venv/.ready-dev ## ruff: rules and format
 	.venv/bin/ruff check
@@ -45,3 +47,7 @@ clean: ## remove the environment, caches and reports
 .venv/.ready-dev: pyproject.toml
 	@scripts/setup dev
 	@touch .venv/.ready $@
+
+.venv/.ready-dev-%: pyproject.toml constraints.txt
+	@scripts/setup dev $(WITH)
+	@touch .venv/.ready .venv/.ready-dev $@

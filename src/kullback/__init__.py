@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kullback.formulas.divergences import divergence
     from kullback.formulas.k_family import f_form, k1, k2, k3, k_lambda, other_direction
     from kullback.formulas.shape import Shape, shape
-    from kullback.levels import Totals, totals
+    from kullback.levels import Totals, log_q_over_p, totals
     from kullback.question import Question
     from kullback.reporting.write import report
 
@@ -35,7 +35,7 @@ _HOMES = {
     "formulas.divergences": ("divergence",),
     "formulas.k_family": ("f_form", "k1", "k2", "k3", "k_lambda", "other_direction"),
     "formulas.shape": ("Shape", "shape"),
-    "levels": ("Totals", "totals"),
+    "levels": ("Totals", "log_q_over_p", "totals"),
     "question": ("Question",),
     "reporting.write": ("report",),
 }
@@ -61,6 +61,7 @@ __all__ = [
     "k2",
     "k3",
     "k_lambda",
+    "log_q_over_p",
     "other_direction",
     "pack",
     "read",

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kullback.arrays import to_numpy
+
 # The fields of ``Columns`` by their shape, for what treats all of them alike.
 _BY_TOKEN = ("mask", "tokens", "token_bytes", "versions")
 _BY_TOKEN_AND_ROLE = ("log_probs", "entropy", "exact")
@@ -227,7 +229,8 @@ def pack(
     """Arrays as people hold them, as one batch.
 
     Args:
-        log_probs: Log-probs by role, each [sequences, tokens] or, with ``lengths``, flat, in nats.
+        log_probs: Log-probs by role, each [sequences, tokens] or, with ``lengths``, flat, in nats;
+            of NumPy, torch or JAX, on any device.
         mask: Which tokens count; bool or 0/1, of the same shape. All, if left out.
         lengths: For flat arrays, the tokens of each sequence; 1 means independent samples.
         clusters: What each sequence shares with others (a prompt id), [sequences]; by default
@@ -239,13 +242,14 @@ def pack(
 
     Raises:
         ValueError: Shapes differ, a flat array comes without lengths, or the mask is not 0/1.
+        TypeError: An array is being traced (torch.compile, jit, vmap, grad).
 
     Example:
         >>> batch = pack({"p": [[-1.0, -2.0], [-3.0, 0.0]]}, mask=[[1, 1], [1, 0]])
         >>> len(batch), int(batch.mask.sum())
         (4, 3)
     """
-    arrays = {name: floating(values, name) for name, values in log_probs.items()}
+    arrays = {role: floating(values, f"log-probs of {role}") for role, values in log_probs.items()}
     arrays |= {name: floating(values, name) for name, values in (exact or {}).items()}
     if not arrays:
         raise ValueError("there are no log-probs: give at least one role")
@@ -256,7 +260,7 @@ def pack(
             raise ValueError(
                 f"{first} has shape {shape}, {name} {values.shape}: give both for the same tokens"
             )
-    cuts = _cuts(shape, lengths)
+    cuts = sequence_lengths(shape, lengths)
     flat = {name: values.reshape(-1) for name, values in arrays.items()}
     return Columns(
         lengths=cuts,
@@ -277,45 +281,70 @@ def _own_keys(arrays: Mapping[str, NDArray[Any]], sequences: int) -> NDArray[np.
     return _mix(batch + np.arange(sequences, dtype=np.uint64))
 
 
-def floating(values: ArrayLike, name: str) -> NDArray[Any]:
-    """Log-probs as float32 or float64; half precision is widened before anything is computed."""
-    if isinstance(values, np.ma.MaskedArray):
-        raise ValueError(f"{name} is a masked array: give its .data, and ~.mask as mask=")
-    array = np.asarray(values)
+def floating(values: Any, name: str) -> NDArray[Any]:
+    """Log-probs of any library as float32 or float64; half precision is widened at once."""
+    array = to_numpy(values, name)
     if array.dtype.kind not in "fiu":
         raise ValueError(f"{name} holds {array.dtype}, not numbers")
     narrow = array.dtype.kind == "f" and array.dtype.itemsize <= 4
     return array.astype(np.float32 if narrow else np.float64, copy=False)
 
 
-def _cuts(shape: tuple[int, ...], lengths: ArrayLike | int | None) -> NDArray[np.int64]:
-    if len(shape) == 2:
-        if lengths is not None:
-            raise ValueError("lengths go with flat arrays; for [sequences, tokens] give a mask")
-        return np.full(shape[0], shape[1], dtype=np.int64)
-    if len(shape) != 1:
-        raise ValueError(f"log-probs are [sequences, tokens] or flat, not {shape}")
-    if lengths is None:
-        raise ValueError(
-            "flat log-probs need lengths=: tokens of each sequence, or 1 for independent samples"
-        )
-    cuts = np.asarray(lengths)
+def sequence_lengths(shape: tuple[int, ...], lengths: ArrayLike | int | None) -> NDArray[np.int64]:
+    """The tokens of each sequence of arrays of a shape, [sequences, tokens] or flat.
+
+    Raises:
+        ValueError: The shape is another one, or the lengths do not go with it.
+
+    Example:
+        >>> sequence_lengths((2, 3), None).tolist(), sequence_lengths((6,), [4, 2]).tolist()
+        ([3, 3], [4, 2])
+    """
+    if lengths is None or isinstance(lengths, int):
+        rows, width = grid(shape, lengths)
+        return np.full(rows, width, dtype=np.int64)
+    cuts = to_numpy(lengths, "lengths")
     whole = cuts.dtype.kind in "iu" or not cuts.size
-    if not whole or (cuts < 0).any() or (cuts.ndim == 0 and cuts == 0):
+    if not whole or (cuts < 0).any():
         raise ValueError(f"lengths are whole numbers of tokens, not {lengths}")
-    if cuts.ndim == 0:
-        if shape[0] % int(cuts):
-            raise ValueError(f"{shape[0]} tokens are no whole number of sequences of {int(cuts)}")
-        return np.full(shape[0] // int(cuts), int(cuts), dtype=np.int64)
+    if cuts.ndim == 0 or len(shape) != 1:
+        return np.full(*grid(shape, int(cuts.flat[0])), dtype=np.int64)
     if cuts.sum() != shape[0]:
         raise ValueError(f"the lengths add up to {cuts.sum()}, but there are {shape[0]} tokens")
     return cuts.astype(np.int64)
 
 
+def grid(shape: tuple[int, ...], length: int | None) -> tuple[int, int]:
+    """How many sequences of how many tokens arrays of a shape hold, if all are equally long.
+
+    Raises:
+        ValueError: The shape is neither [sequences, tokens] nor, with a length, flat.
+
+    Example:
+        >>> grid((2, 3), None), grid((6,), 2)
+        ((2, 3), (3, 2))
+    """
+    if len(shape) == 2:
+        if length is not None:
+            raise ValueError("lengths go with flat arrays; for [sequences, tokens] give a mask")
+        return shape[0], shape[1]
+    if len(shape) != 1:
+        raise ValueError(f"log-probs are [sequences, tokens] or flat, not {shape}")
+    if length is None:
+        raise ValueError(
+            "flat log-probs need lengths=: tokens of each sequence, or 1 for independent samples"
+        )
+    if length <= 0:
+        raise ValueError(f"lengths are whole numbers of tokens, not {length}")
+    if shape[0] % length:
+        raise ValueError(f"{shape[0]} tokens are no whole number of sequences of {length}")
+    return shape[0] // length, length
+
+
 def _flags(mask: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     if mask is None:
         return np.ones(int(np.prod(shape)), dtype=np.bool_)
-    flags = np.asarray(mask)
+    flags = to_numpy(mask, "mask")
     if flags.shape != shape:
         raise ValueError(f"the mask has shape {flags.shape}, the log-probs {shape}")
     if not np.isin(flags, (0, 1)).all():
@@ -329,7 +358,7 @@ def cluster_keys(ids: ArrayLike | Sequence[Any]) -> NDArray[np.uint64]:
     Integers are mixed as uint64, anything else is hashed as text. Python's ``hash`` is salted and
     would scatter the clusters of one dump over its readers.
     """
-    array = np.asarray(ids)
+    array = to_numpy(ids, "clusters")
     if array.ndim != 1:
         raise ValueError(f"clusters are one id per sequence, not an array of shape {array.shape}")
     if array.dtype.kind in "iub":

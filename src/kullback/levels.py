@@ -1,19 +1,29 @@
-"""From tokens to one mean: token_mean, sequence_sum, sequence_mean; padded, packed or pooled."""
+"""From tokens to one mean: token_mean, sequence_sum, sequence_mean; padded, packed or pooled.
+
+With torch and JAX all of it can be traced and differentiated; with NumPy it gives plain numbers.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from kullback.columns import pack
+from kullback.arrays import (
+    at_least_float32,
+    cast,
+    namespace,
+    only_where,
+    own,
+    sum_dtype,
+    sum_segments,
+)
+from kullback.columns import grid, sequence_lengths
 from kullback.question import LEVELS
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(NamedTuple):
     """The four sums from which every level follows; they add over batches and ranks.
 
     A mean of means weighs a short batch like a long one. Add the totals and divide once.
@@ -31,20 +41,16 @@ class Totals:
         (0.217391, 0.55)
     """
 
-    total: float
-    tokens: int
-    sequence_means: float
-    sequences: int
+    total: Any
+    tokens: Any
+    sequence_means: Any
+    sequences: Any
 
-    def __add__(self, other: Totals) -> Totals:
-        return Totals(
-            self.total + other.total,
-            self.tokens + other.tokens,
-            self.sequence_means + other.sequence_means,
-            self.sequences + other.sequences,
-        )
+    # Totals add where other tuples are joined.
+    def __add__(self, other: Totals) -> Totals:  # type: ignore[override]
+        return Totals(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
-    def at(self, level: str) -> float:
+    def at(self, level: str) -> Any:
         """The mean at a level; NaN where there is nothing to average.
 
             token_mean = Σ values / Σ tokens
@@ -58,37 +64,113 @@ class Totals:
             raise ValueError(f"level {level!r} is none of {', '.join(LEVELS)}")
         above = self.sequence_means if level == "sequence_mean" else self.total
         below = self.tokens if level == "token_mean" else self.sequences
-        return above / below if below else float("nan")
+        xp = namespace(above)
+        if xp is np:
+            return above / below if below else float("nan")
+        return xp.where(below > 0, above / xp.where(below > 0, below, 1), xp.nan)
 
 
-def totals(
-    values: ArrayLike, *, mask: ArrayLike | None = None, lengths: ArrayLike | int | None = None
-) -> Totals:
+def totals(values: Any, *, mask: Any = None, lengths: Any = None) -> Totals:
     """The totals of a batch of per-token values.
 
     Args:
-        values: Per-token values, [sequences, tokens] or flat with ``lengths``.
+        values: Per-token values, [sequences, tokens] or flat with ``lengths``; of NumPy, torch or
+            JAX.
         mask: Which tokens count, bool or 0/1, of the same shape. What stands at the others (NaN,
-            −inf, padding) is never read into a sum.
+            −inf, padding) is never read into a sum; `log_q_over_p` keeps it out of gradients too.
         lengths: The tokens of each sequence of flat values; 1 means independent samples.
 
     Returns:
-        Sums in float64, in the unit of the values; sequences without a token are not counted.
+        Sums in float64 where the device has it, in the unit of the values; sequences without a
+        token are not counted. Python numbers for NumPy, scalars of the library for torch and JAX.
 
     Raises:
-        ValueError: The shapes do not fit, flat values come without lengths, or the mask is not
-            0/1.
+        ValueError: The shapes do not fit, flat values come without lengths, or (NumPy) the mask is
+            not 0/1 or the lengths do not add up; with torch and JAX the sums are NaN then.
+        TypeError: The arrays belong to different libraries.
 
     Example:
         >>> totals([[0.5, 0.1, float("nan")], [1.0, 2.0, 3.0]], mask=[[1, 1, 0], [1, 1, 1]])
         Totals(total=6.6, tokens=5, sequence_means=2.3, sequences=2)
     """
-    batch = pack({"values": values}, mask=mask, lengths=lengths)
-    kept = np.where(batch.mask, batch.log_probs["values"], 0.0)
-    sums = segment_sums(kept.astype(np.float64), batch.lengths)
-    counts = segment_sums(batch.mask.astype(np.float64), batch.lengths)
-    means = sums[counts > 0] / counts[counts > 0]
-    return Totals(float(sums.sum()), int(counts.sum()), float(means.sum()), len(means))
+    xp = namespace(values) if mask is None else namespace(values, mask)
+    array = at_least_float32(values, xp)
+    if mask is None:
+        kept, counts = array, xp.ones_like(array)
+    else:
+        kept, counts = _select(array, mask, xp)
+    sums, tokens = (_by_sequence(one, lengths, xp) for one in (kept, counts))
+    filled = tokens > 0
+    means = xp.where(filled, sums / xp.where(filled, tokens, 1.0), 0.0)
+    found = Totals(xp.sum(sums), xp.sum(tokens), xp.sum(means), xp.sum(filled))
+    if xp is not np:
+        return found
+    return Totals(*(kind(x) for kind, x in zip((float, int, float, int), found, strict=True)))
+
+
+def log_q_over_p(*, log_p: Any, log_q: Any, mask: Any = None) -> Any:
+    """The log-ratio log q(x) − log p(x) of sampled tokens, 0 outside the mask.
+
+    Half precision is widened before one is subtracted from the other. What stands outside the mask
+    (−inf, NaN, padding) is replaced before any formula sees it; left out afterwards, it would
+    still make the gradient NaN, since 0 times infinity is no number.
+
+    Args:
+        log_p: Log-probs under p, any shape, in nats; of NumPy, torch or JAX.
+        log_q: Log-probs under q of the same tokens.
+        mask: Which tokens count, bool or 0/1, of the same shape.
+
+    Returns:
+        One number per token, in nats, in float32 at least.
+
+    Raises:
+        ValueError: The shapes differ, or (NumPy) the mask is not 0/1; with torch and JAX the ratio
+            is NaN then.
+        TypeError: The arrays belong to different libraries.
+
+    Example:
+        >>> log_q_over_p(log_p=[-1.0, 0.0], log_q=[-1.5, float("-inf")], mask=[1, 0])
+        array([-0.5,  0. ])
+    """
+    given = (log_p, log_q) if mask is None else (log_p, log_q, mask)
+    xp = namespace(*given)
+    p, q = at_least_float32(log_p, xp), at_least_float32(log_q, xp)
+    if p.shape != q.shape:
+        raise ValueError(
+            f"log_p has shape {tuple(p.shape)}, log_q {tuple(q.shape)}: give both for the same "
+            "tokens"
+        )
+    if mask is None:
+        return q - p
+    return _select(q, mask, xp)[0] - _select(p, mask, xp)[0]
+
+
+def _select(values: Any, mask: Any, xp: Any) -> tuple[Any, Any]:
+    """The values where the mask is 1 and 0 elsewhere, and the mask as numbers."""
+    flags = own(mask, xp)
+    if flags.shape != values.shape:
+        raise ValueError(
+            f"the mask has shape {tuple(flags.shape)}, the values {tuple(values.shape)}"
+        )
+    chosen, counts = xp.where(flags != 0, values, 0.0), cast(flags != 0, values.dtype, xp)
+
+    def complaint(_: Any) -> ValueError:
+        return ValueError("the mask holds other values than 0 and 1: it is no weight")
+
+    return only_where((flags == 0) | (flags == 1), chosen, xp, complaint), counts
+
+
+def _by_sequence(values: Any, lengths: Any, xp: Any) -> Any:
+    """The sum over the tokens of each sequence, [sequences]."""
+    if xp is np:
+        cuts = sequence_lengths(values.shape, lengths)
+        return segment_sums(values.reshape(-1).astype(np.float64), cuts)
+    dtype = sum_dtype(values, xp)
+    if lengths is None or isinstance(lengths, int):
+        return xp.sum(values.reshape(grid(values.shape, lengths)), axis=-1, dtype=dtype)
+    if values.ndim != 1:
+        raise ValueError("lengths go with flat arrays; for [sequences, tokens] give a mask")
+    return sum_segments(cast(values, dtype, xp), lengths, xp)
 
 
 def segment_sums(values: NDArray[Any], lengths: NDArray[np.int64]) -> NDArray[np.float64]:

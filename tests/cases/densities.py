@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import kullback as kb
-from kullback.formulas import gaussian
+from kullback.formulas import gaussian, gaussian_shape
 
 from .entries import Input, Table, later, no_question
 
@@ -33,7 +33,7 @@ def kl_old_new(x: Input) -> Any:
 
 def shape_old_new(x: Input) -> kb.Shape:
     (mean_p, std_p), (mean_q, std_q) = normal(x["old"]), normal(x["new"])
-    return gaussian.shape(mean_p=mean_p, std_p=std_p, mean_q=mean_q, std_q=std_q)
+    return gaussian_shape.shape(mean_p=mean_p, std_p=std_p, mean_q=mean_q, std_q=std_q)
 
 
 def kl_to_standard(x: Input, std: float) -> Any:

@@ -25,6 +25,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TEXTS = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in PAGES}
 
 BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+LIBRARIES = re.compile(r"^ *import (torch|jax)$", re.MULTILINE)
 COMMAND = re.compile(r"^ *\$ (kullback\b(?:.*\\\n)*.*)$", re.MULTILINE)
 FLAG = re.compile(r"(?<![\w-])--?\w[\w-]*")
 
@@ -42,6 +43,8 @@ def help_of(*verb: str) -> str:
 def test_python_blocks_run_in_order(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for library in LIBRARIES.findall(TEXTS[page]):
+        pytest.importorskip(library)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for block in BLOCK.finditer(TEXTS[page]):

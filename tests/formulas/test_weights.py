@@ -33,8 +33,8 @@ def test_weighted_k3_stays_finite_where_r_overflows() -> None:
     assert np.isclose(value, np.exp(-9.0), rtol=1e-15)
     p, one = np.array([-110], dtype=np.float32), np.array([-1], dtype=np.float32)
     single = weighted_k3(log_p=p, log_q=one, log_sampler=one)
-    assert single == 1
     assert single.dtype == np.float32
+    assert single == 1
 
 
 def test_weighted_k3_has_no_step_where_q_begins_to_stand_alone() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kullback.arrays import to_numpy
 from kullback.formulas.k_family import k3, k_lambda, other_direction
 
 from .laws import LOG_R, is_within, ulps
@@ -26,12 +27,22 @@ def exact_other_direction(log_r: Any) -> Any:
     return log_r * mpmath.exp(log_r) - mpmath.expm1(log_r)
 
 
-def test_k3_is_within_4_ulp_in_float64() -> None:
-    assert is_within(4, exact_k3, k3, log_r=POINTS)
+@pytest.mark.parametrize(("dtype", "most"), [("float64", 4), ("float32", 3)])
+def test_k3_is_within_a_few_ulp_in_every_library(dtype: str, most: int, library) -> None:
+    def own_k3(log_r: Any) -> Any:
+        return to_numpy(k3(library.array(log_r, dtype)), "k3")
+
+    assert is_within(most, exact_k3, own_k3, dtype=np.dtype(dtype).type, log_r=POINTS)
 
 
-def test_k3_is_within_3_ulp_in_float32() -> None:
-    assert is_within(3, exact_k3, k3, dtype=np.float32, log_r=POINTS)
+@pytest.mark.parametrize(("dtype", "most"), [("float64", 4), ("float32", 3)])
+def test_k3_is_as_exact_when_it_is_compiled(dtype: str, most: int, traceable) -> None:
+    compiled = traceable.traced(k3)
+
+    def own_k3(log_r: Any) -> Any:
+        return to_numpy(compiled(traceable.array(log_r, dtype)), "k3")
+
+    assert is_within(most, exact_k3, own_k3, dtype=np.dtype(dtype).type, log_r=POINTS)
 
 
 @seek

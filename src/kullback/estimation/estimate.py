@@ -97,10 +97,12 @@ def estimate(
     Unbiased by k1 if q (and, under a third sampler, p) was fixed before the tokens were sampled
     and nothing was selected on the outcome, at ``sequence_sum`` and, to first order, at
     ``token_mean``, which is a ratio. By k1 it can be negative, by k2, k3 and exact it cannot. It
-    is a number for a log: it has no gradient. The interval is Student's, clustered.
+    is a number for a log: it has no gradient, whatever the arrays carry. The interval is
+    Student's, clustered.
 
     Args:
-        log_p: Log-probs under p, [sequences, tokens] or flat with ``lengths``, in nats.
+        log_p: Log-probs under p, [sequences, tokens] or flat with ``lengths``, in nats; of
+            NumPy, torch or JAX, on any device.
         log_q: Log-probs under q of the same tokens.
         log_sampler: Log-probs under the policy that sampled, if that was not p.
         mask: Which tokens count, bool or 0/1, of the same shape.
@@ -121,6 +123,7 @@ def estimate(
 
     Raises:
         ValueError: Shapes differ, the question does not fit the arrays, or a name is unknown.
+        TypeError: An array is being traced (torch.compile, jit, vmap, grad) and has no value yet.
 
     Example:
         >>> import numpy as np

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from kullback.formulas.precision import at_least_float32
+from kullback.arrays import at_least_float32, cast, held, namespace, only_where, quiet, sum_dtype
 from kullback.formulas.weights import weighted_k3
 
 _ROUNDED = 1e-2  # how far bfloat16 can move the sum of a row's probabilities
 
 
-@np.errstate(invalid="ignore", divide="ignore")
-def log_softmax(logits: ArrayLike) -> NDArray[Any]:
+def log_softmax(logits: Any) -> Any:
     """Logits to log-probabilities along the last axis.
 
     log p = z - log sum exp z
@@ -26,18 +22,20 @@ def log_softmax(logits: ArrayLike) -> NDArray[Any]:
         Log-probabilities of the same shape, nats, <= 0; a row without any finite logit is NaN.
 
     Example:
-        >>> [round(float(x), 6) for x in log_softmax([1000.0, 1000.0, -np.inf])]
+        >>> [round(float(x), 6) for x in log_softmax([1000.0, 1000.0, float("-inf")])]
         [-0.693147, -0.693147, -inf]
     """
-    z = at_least_float32(logits)
-    shifted = z - np.max(z, axis=-1, keepdims=True)
-    # The sum stays in float64 up to the last rounding: a float32 sum over a whole vocabulary
-    # shifts all its log-probabilities together, a false floor under any k1.
-    total = np.sum(np.exp(shifted), axis=-1, keepdims=True, dtype=np.float64)
-    return (shifted - np.log(total)).astype(z.dtype)
+    xp = namespace(logits)
+    with quiet(xp):
+        z = at_least_float32(logits, xp)
+        shifted = z - held(xp.amax(z, axis=-1, keepdims=True), xp)
+        # The sum stays in float64 up to the last rounding: a float32 sum over a whole vocabulary
+        # shifts all its log-probabilities together, a false floor under any k1.
+        total = xp.sum(xp.exp(shifted), axis=-1, keepdims=True, dtype=sum_dtype(z, xp))
+        return cast(shifted - xp.log(total), z.dtype, xp)
 
 
-def entropy(*, logits: ArrayLike | None = None, log_probs: ArrayLike | None = None) -> Any:
+def entropy(*, logits: Any = None, log_probs: Any = None) -> Any:
     """The entropy of each row.
 
     H(p) = -sum p log p
@@ -49,7 +47,7 @@ def entropy(*, logits: ArrayLike | None = None, log_probs: ArrayLike | None = No
         log_probs: [..., categories], nats, already normalized.
 
     Returns:
-        [...] float64, nats.
+        [...] nats, in float64 where the device has it.
 
     Raises:
         TypeError: unless exactly one of the two is given.
@@ -59,17 +57,18 @@ def entropy(*, logits: ArrayLike | None = None, log_probs: ArrayLike | None = No
         >>> round(float(entropy(logits=[0.0, 0.0])), 6)
         0.693147
     """
-    log_p = _log_probs("", logits, log_probs)
-    possible = np.where(log_p == -np.inf, 0.0, log_p)
-    return np.sum(0.0 - np.exp(log_p) * possible, axis=-1, dtype=np.float64)
+    xp = namespace(logits if log_probs is None else log_probs)
+    log_p = _log_probs("", logits, log_probs, xp)
+    possible = xp.where(log_p == -xp.inf, 0.0, log_p)
+    return xp.sum(0.0 - xp.exp(log_p) * possible, axis=-1, dtype=sum_dtype(log_p, xp))
 
 
 def exact(
     *,
-    logits_p: ArrayLike | None = None,
-    logits_q: ArrayLike | None = None,
-    log_probs_p: ArrayLike | None = None,
-    log_probs_q: ArrayLike | None = None,
+    logits_p: Any = None,
+    logits_q: Any = None,
+    log_probs_p: Any = None,
+    log_probs_q: Any = None,
 ) -> Any:
     """The KL divergence of each row, summed over all categories.
 
@@ -87,7 +86,8 @@ def exact(
         log_probs_q: the same as normalized log-probabilities, nats.
 
     Returns:
-        [...] float64, nats; +inf where q rules out a category that p does not.
+        [...] nats, in float64 where the device has it; +inf where q rules out a category that p
+        does not.
 
     Raises:
         TypeError: unless exactly one form of each side is given.
@@ -95,20 +95,24 @@ def exact(
             probabilities of a row of log-probabilities do not sum to 1 within 0.01.
 
     Example:
-        >>> round(float(exact(logits_p=[0.0, 0.0], log_probs_q=np.log([0.9, 0.1]))), 6)
+        >>> from math import log
+        >>> round(float(exact(logits_p=[0.0, 0.0], log_probs_q=[log(0.9), log(0.1)])), 6)
         0.510826
     """
-    log_p = _log_probs("_p", logits_p, log_probs_p)
-    log_q = _log_probs("_q", logits_q, log_probs_q)
+    given = (logits_p, logits_q, log_probs_p, log_probs_q)
+    xp = namespace(*(one for one in given if one is not None))
+    log_p = _log_probs("_p", logits_p, log_probs_p, xp)
+    log_q = _log_probs("_q", logits_q, log_probs_q, xp)
     lined_up(log_p, log_q)
     terms = weighted_k3(log_p=log_p, log_q=log_q, log_sampler=0.0)
-    return np.sum(terms, axis=-1, dtype=np.float64)
+    return xp.sum(terms, axis=-1, dtype=sum_dtype(terms, xp))
 
 
-def lined_up(p: NDArray[Any], q: NDArray[Any]) -> None:
+def lined_up(p: Any, q: Any) -> None:
     """Raise ValueError unless p and q are rows over the same categories.
 
     Example:
+        >>> import numpy as np
         >>> lined_up(np.ones((4, 3)), np.ones(3))
     """
     if p.ndim and q.ndim and p.shape[-1] == q.shape[-1]:
@@ -116,32 +120,32 @@ def lined_up(p: NDArray[Any], q: NDArray[Any]) -> None:
         if p.shape[-shorter:] == q.shape[-shorter:]:
             return
     raise ValueError(
-        f"p and q have the shapes {p.shape} and {q.shape}, expected rows over the same categories; "
-        "pass arrays of one shape, or one row to compare with every other"
+        f"p and q have the shapes {tuple(p.shape)} and {tuple(q.shape)}, expected rows over the "
+        "same categories; pass arrays of one shape, or one row to compare with every other"
     )
 
 
-def _log_probs(side: str, logits: ArrayLike | None, log_probs: ArrayLike | None) -> NDArray[Any]:
+def _log_probs(side: str, logits: Any, log_probs: Any, xp: Any) -> Any:
     if logits is not None and log_probs is None:
         return log_softmax(logits)
     if log_probs is not None and logits is None:
-        return _normalized(f"log_probs{side}", at_least_float32(log_probs))
+        return _normalized(f"log_probs{side}", at_least_float32(log_probs, xp), xp)
     raise TypeError(
         f"expected either logits{side} or log_probs{side}, got "
         f"{'neither' if logits is None else 'both'}; pass exactly one of the two"
     )
 
 
-@np.errstate(over="ignore")
-def _normalized(name: str, log_probs: NDArray[Any]) -> NDArray[Any]:
+def _normalized(name: str, log_probs: Any, xp: Any) -> Any:
     """Refuse what is no row of log-probabilities: probabilities, logits, a cut head."""
-    total = np.sum(np.exp(log_probs), axis=-1, dtype=np.float64)
-    off = np.atleast_1d(~(np.abs(total - 1) <= _ROUNDED))
-    if np.any(off):
-        row = int(np.argmax(off.ravel()))
-        raise ValueError(
-            f"{name}, row {row} has probabilities that sum to "
-            f"{np.atleast_1d(total).ravel()[row]:.6g}, expected 1; give logits instead, or the "
-            "whole row"
+    with quiet(xp):
+        total = xp.sum(xp.exp(log_probs), axis=-1, keepdims=True, dtype=sum_dtype(log_probs, xp))
+
+    def complaint(ok: Any) -> ValueError:
+        row = int(ok.ravel().argmin())
+        return ValueError(
+            f"{name}, row {row} has probabilities that sum to {total.ravel()[row]:.6g}, expected "
+            "1; give logits instead, or the whole row"
         )
-    return log_probs
+
+    return only_where(xp.abs(total - 1) <= _ROUNDED, log_probs, xp, complaint)

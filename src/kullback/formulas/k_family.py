@@ -11,20 +11,19 @@ from collections.abc import Callable
 from math import factorial
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
+from kullback.arrays import at_least_float32, like, namespace, quiet
 from kullback.formulas.claim import LAM_FIXED, Q_FIXED, Q_INSIDE_P, UNSELECTED, Claim
-from kullback.formulas.precision import at_least_float32
 
 # Below _NEAR the difference expm1(x) - x cancels, so the Taylor series is summed instead; above
 # it the difference costs at most two bits. 1.25 rather than 1 because between 1.10 and 1.15
 # expm1 exceeds 2 while k3 is below 1. The first term left out is 3e-18 of the sum there.
 _NEAR = 1.25
 _TAYLOR = tuple(1 / factorial(n) for n in range(20, 1, -1))
+OVERFLOW = 88.0  # the logarithm above which a float32 may be infinite
+_FLOOR = -1e4  # log r below which r is 0 in any precision
 
 
-def k1(log_q_over_p: ArrayLike) -> NDArray[Any]:
+def k1(log_q_over_p: Any) -> Any:
     """The plain estimate of KL(p||q): unbiased, noisy, negative for many samples.
 
     k1 = -log r = log p(x) - log q(x)
@@ -46,8 +45,7 @@ def k1(log_q_over_p: ArrayLike) -> NDArray[Any]:
     return 0.0 - at_least_float32(log_q_over_p)  # not -x: equal policies shall print 0, not -0
 
 
-@np.errstate(all="ignore")
-def k2(log_q_over_p: ArrayLike) -> NDArray[Any]:
+def k2(log_q_over_p: Any) -> Any:
     """Half the squared log-ratio: never negative, low noise, biased for the KL.
 
     k2 = (log r)^2 / 2
@@ -67,11 +65,13 @@ def k2(log_q_over_p: ArrayLike) -> NDArray[Any]:
         >>> round(float(k2(-0.5)), 6)
         0.125
     """
-    log_r = at_least_float32(log_q_over_p)
-    return log_r * log_r / 2
+    xp = namespace(log_q_over_p)
+    with quiet(xp):
+        log_r = at_least_float32(log_q_over_p, xp)
+        return log_r * log_r / 2
 
 
-def k3(log_q_over_p: ArrayLike) -> NDArray[Any]:
+def k3(log_q_over_p: Any) -> Any:
     """The estimate of KL(p||q) that is never negative.
 
     k3 = (r - 1) - log r
@@ -91,14 +91,13 @@ def k3(log_q_over_p: ArrayLike) -> NDArray[Any]:
         One number per sample, nats, >= 0; +inf where q(x) = 0 and where r overflows.
 
     Example:
-        >>> round(float(k3(-0.5)), 6), float(k3(0.0)), float(k3(-np.inf))
+        >>> round(float(k3(-0.5)), 6), float(k3(0.0)), float(k3(float("-inf")))
         (0.106531, 0.0, inf)
     """
     return k_lambda(log_q_over_p, 1.0)
 
 
-@np.errstate(all="ignore")
-def k_lambda(log_q_over_p: ArrayLike, lam: float | NDArray[Any]) -> NDArray[Any]:
+def k_lambda(log_q_over_p: Any, lam: Any) -> Any:
     """The estimate of KL(p||q) with the control r - 1 taken lam times: k1 at 0, k3 at 1.
 
     k_lambda = -log r + lam (r - 1)
@@ -118,20 +117,23 @@ def k_lambda(log_q_over_p: ArrayLike, lam: float | NDArray[Any]) -> NDArray[Any]
         >>> round(float(k_lambda(-0.5, 0.9)), 6)
         0.145878
     """
-    log_r = at_least_float32(log_q_over_p)
-    near = np.abs(log_r) < _NEAR
-    small = np.where(near, log_r, 0.0)  # selected before it is raised to powers
-    series: NDArray[Any] | float = 0.0
-    for coefficient in _TAYLOR:
-        series = series * small + coefficient
-    # k_lambda = lam k3 + (1 - lam) k1, so that lam = 1 is k3 without the cancellation of r - 1.
-    close = lam * (small * small * series) - (1.0 - lam) * small
-    control = lam * np.where(lam == 0, 0.0, np.expm1(log_r))
-    return np.where(near, close, np.where(np.isinf(control), control, control - log_r))
+    xp = namespace(log_q_over_p, lam)
+    with quiet(xp):
+        log_r = at_least_float32(log_q_over_p, xp)
+        near = xp.abs(log_r) < _NEAR
+        small = xp.where(near, log_r, 0.0)  # selected before it is raised to powers
+        series = 0.0
+        for coefficient in _TAYLOR:
+            series = series * small + coefficient
+        # k_lambda = lam k3 + (1 - lam) k1, so that lam = 1 is k3 without the cancellation of r - 1.
+        close = lam * (small * small * series) - (1.0 - lam) * small
+        # Where lam is 0, r may overflow: 0 * inf, in the gradient too.
+        unused = (like(lam, log_r, xp) == 0) & (log_r > OVERFLOW)
+        control = lam * xp.expm1(xp.where(unused, 0.0, log_r))
+        return xp.where(near, close, xp.where(xp.isinf(control), control, control - log_r))
 
 
-@np.errstate(all="ignore")
-def other_direction(log_q_over_p: ArrayLike) -> NDArray[Any]:
+def other_direction(log_q_over_p: Any) -> Any:
     """The estimate of KL(q||p) from samples of p that is never negative.
 
     r log r - (r - 1)
@@ -147,22 +149,25 @@ def other_direction(log_q_over_p: ArrayLike) -> NDArray[Any]:
         One number per sample, nats, >= 0; 1 where q(x) = 0.
 
     Example:
-        >>> round(float(other_direction(-0.5)), 6), float(other_direction(-np.inf))
+        >>> round(float(other_direction(-0.5)), 6), float(other_direction(float("-inf")))
         (0.090204, 1.0)
     """
-    log_r = at_least_float32(log_q_over_p)
-    # r log r - (r - 1) = r k3(-log r): no cancellation, but 0 * inf far below, where the
-    # two terms of the plain form have one sign and any finite floor stands for -inf.
-    plain = np.maximum(log_r, -1e4) * np.exp(log_r) - np.expm1(log_r)
-    return np.where(log_r < -_NEAR, plain, np.exp(log_r) * k3(0.0 - log_r))
+    xp = namespace(log_q_over_p)
+    with quiet(xp):
+        log_r = at_least_float32(log_q_over_p, xp)
+        # r log r - (r - 1) = r k3(-log r) where its terms cancel; elsewhere as it stands, with one
+        # exponential, so that its slope is infinite where r is, and not inf - inf.
+        near = xp.abs(log_r) < _NEAR
+        small = xp.where(near, log_r, 0.0)
+        large = xp.where(near, 0.0, xp.where(log_r < _FLOOR, _FLOOR, log_r))
+        return xp.where(near, xp.exp(small) * k3(0.0 - small), xp.exp(large) * (large - 1.0) + 1.0)
 
 
-@np.errstate(all="ignore")
 def f_form(
-    log_q_over_p: ArrayLike,
-    f: Callable[[NDArray[Any]], NDArray[Any]],
+    log_q_over_p: Any,
+    f: Callable[[Any], Any],
     slope_at_one: float,
-) -> NDArray[Any]:
+) -> Any:
     """The estimate of any f-divergence from samples of p that is never negative.
 
     f(r) - f'(1) (r - 1)
@@ -186,9 +191,11 @@ def f_form(
         >>> round(float(f_form(-0.5, lambda r: (r - 1) ** 2, slope_at_one=0.0)), 6)
         0.154818
     """
-    log_r = at_least_float32(log_q_over_p)
-    control = np.where(slope_at_one == 0, 0.0, np.expm1(log_r))
-    return f(np.exp(log_r)) - slope_at_one * control
+    xp = namespace(log_q_over_p)
+    with quiet(xp):
+        log_r = at_least_float32(log_q_over_p, xp)
+        value = f(xp.exp(log_r))
+        return value if slope_at_one == 0 else value - slope_at_one * xp.expm1(log_r)
 
 
 _DRAW = (Q_FIXED, UNSELECTED)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kullback.arrays import to_numpy
 from kullback.formulas.categorical import lined_up
 from kullback.formulas.divergences import divergence, probabilities
 from kullback.formulas.k_family import k1, k2, k3, k_lambda
@@ -58,8 +59,9 @@ def shape(p: ArrayLike, q: ArrayLike) -> Shape:
 
     S = chi2(q||p) / (2 J),  lambda* = J / chi2(q||p),  J = KL(p||q) + KL(q||p)
 
-    It takes whole distributions: from sampled tokens S cannot be read off, since the categories
-    that decide it are the ones that were not drawn.
+    It takes whole distributions, of any of the three array libraries, and gives NumPy's numbers,
+    to read and not to differentiate. From sampled tokens S cannot be read
+    off, since the categories that decide it are the ones that were not drawn.
 
     Args:
         p: [..., categories] probabilities of the distribution that samples.
@@ -76,7 +78,9 @@ def shape(p: ArrayLike, q: ArrayLike) -> Shape:
         >>> round(hole.S, 3), round(hole.variance_k1, 3), round(hole.variance_k3, 3)
         (10.521, 0.022, 8.9)
     """
-    sampler, other = probabilities("p", p), probabilities("q", q)
+    sampler, other = (
+        probabilities(name, to_numpy(values, name)) for name, values in (("p", p), ("q", q))
+    )
     lined_up(sampler, other)
     log_q_over_p = np.log(other) - np.log(sampler)
 

@@ -10,11 +10,10 @@ plausible number.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
+from kullback.arrays import at_least_float32, namespace, quiet
 from kullback.formulas.claim import (
     BOTH_FIXED,
     P_INSIDE_SAMPLER,
@@ -24,16 +23,14 @@ from kullback.formulas.claim import (
     UNSELECTED,
     Claim,
 )
-from kullback.formulas.k_family import k1, k2, k3
-from kullback.formulas.precision import at_least_float32
+from kullback.formulas.k_family import OVERFLOW, k1, k2, k3
 
 # Above log(q/p) = 45 the terms of p in q - p - p log(q/p) are 1e-18 of q: q/s stands alone, and
 # neither w = 0 times r = inf nor the difference of two overflows arises.
 Q_ALONE = 45.0
 
 
-@np.errstate(over="ignore", invalid="ignore")
-def control(*, log_target: ArrayLike, log_sampler: ArrayLike) -> NDArray[Any]:
+def control(*, log_target: Any, log_sampler: Any) -> Any:
     """The weight less one: w - 1 with the target p, q/s - 1 with the target q.
 
     target(x) / s(x) - 1
@@ -51,13 +48,16 @@ def control(*, log_target: ArrayLike, log_sampler: ArrayLike) -> NDArray[Any]:
         One number per sample, >= -1.
 
     Example:
-        >>> round(float(control(log_target=np.log(0.5), log_sampler=np.log(0.4))), 6)
+        >>> from math import log
+        >>> round(float(control(log_target=log(0.5), log_sampler=log(0.4))), 6)
         0.25
     """
-    return np.expm1(at_least_float32(log_target) - at_least_float32(log_sampler))
+    xp = namespace(log_target, log_sampler)
+    with quiet(xp):
+        return xp.expm1(at_least_float32(log_target, xp) - at_least_float32(log_sampler, xp))
 
 
-def weighted_k1(*, log_p: ArrayLike, log_q: ArrayLike, log_sampler: ArrayLike) -> NDArray[Any]:
+def weighted_k1(*, log_p: Any, log_q: Any, log_sampler: Any) -> Any:
     """The plain estimate of KL(p||q) from a third policy's samples.
 
     w k1 = -w log(q/p),  w = p/s
@@ -79,11 +79,12 @@ def weighted_k1(*, log_p: ArrayLike, log_q: ArrayLike, log_sampler: ArrayLike) -
         >>> round(float(weighted_k1(log_p=-1.0, log_q=-1.5, log_sampler=-1.0)), 6)
         0.5
     """
-    p, q, sampler = (at_least_float32(x) for x in (log_p, log_q, log_sampler))
-    return _weighted(p - sampler, k1(_log_q_over_p(p, q)))
+    xp, p, q, sampler = _lifted(log_p, log_q, log_sampler)
+    with quiet(xp):
+        return _weighted(p - sampler, k1, _log_q_over_p(p, q, xp), xp)
 
 
-def weighted_k2(*, log_p: ArrayLike, log_q: ArrayLike, log_sampler: ArrayLike) -> NDArray[Any]:
+def weighted_k2(*, log_p: Any, log_q: Any, log_sampler: Any) -> Any:
     """Half the squared log-ratio from a third policy's samples.
 
     w k2 = w (log(q/p))^2 / 2,  w = p/s
@@ -104,12 +105,12 @@ def weighted_k2(*, log_p: ArrayLike, log_q: ArrayLike, log_sampler: ArrayLike) -
         >>> round(float(weighted_k2(log_p=-1.0, log_q=-1.5, log_sampler=-1.0)), 6)
         0.125
     """
-    p, q, sampler = (at_least_float32(x) for x in (log_p, log_q, log_sampler))
-    return _weighted(p - sampler, k2(_log_q_over_p(p, q)))
+    xp, p, q, sampler = _lifted(log_p, log_q, log_sampler)
+    with quiet(xp):
+        return _weighted(p - sampler, k2, _log_q_over_p(p, q, xp), xp)
 
 
-@np.errstate(over="ignore", invalid="ignore")
-def weighted_k3(*, log_p: ArrayLike, log_q: ArrayLike, log_sampler: ArrayLike) -> NDArray[Any]:
+def weighted_k3(*, log_p: Any, log_q: Any, log_sampler: Any) -> Any:
     """The estimate of KL(p||q) from a third policy's samples that is never negative.
 
     w k3 = w (q/p - 1 - log(q/p)) = q/s - p/s - (p/s) log(q/p),  w = p/s
@@ -130,30 +131,41 @@ def weighted_k3(*, log_p: ArrayLike, log_q: ArrayLike, log_sampler: ArrayLike) -
     Example:
         >>> round(float(weighted_k3(log_p=-1.0, log_q=-1.5, log_sampler=-1.0)), 6)
         0.106531
-        >>> float(weighted_k3(log_p=-np.inf, log_q=-1.0, log_sampler=-1.0))
+        >>> float(weighted_k3(log_p=float("-inf"), log_q=-1.0, log_sampler=-1.0))
         1.0
     """
-    p, q, sampler = (at_least_float32(x) for x in (log_p, log_q, log_sampler))
-    log_q_over_p = _log_q_over_p(p, q)
-    q_alone = log_q_over_p > Q_ALONE
-    together = _weighted(p - sampler, k3(np.where(q_alone, 0.0, log_q_over_p)))
-    return np.where(q_alone, np.exp(q - sampler), together)
+    xp, p, q, sampler = _lifted(log_p, log_q, log_sampler)
+    with quiet(xp):
+        log_q_over_p = _log_q_over_p(p, q, xp)
+        q_alone = log_q_over_p > Q_ALONE
+        together = _weighted(p - sampler, k3, xp.where(q_alone, 0.0, log_q_over_p), xp)
+        return xp.where(q_alone, xp.exp(xp.where(q_alone, q - sampler, 0.0)), together)
 
 
-@np.errstate(invalid="ignore")
-def _log_q_over_p(log_p: NDArray[Any], log_q: NDArray[Any]) -> NDArray[Any]:
-    # 0 rather than NaN also keeps NaN out of the gradient, where a later selection cannot.
-    impossible = (log_p == -np.inf) & (log_q == -np.inf)
-    return np.where(impossible, 0.0, log_q - log_p)
+def _lifted(*logs: Any) -> tuple[Any, ...]:
+    """Their namespace, and each in float32 at least."""
+    xp = namespace(*logs)
+    return xp, *(at_least_float32(one, xp) for one in logs)
 
 
-@np.errstate(over="ignore", invalid="ignore")
-def _weighted(log_weight: NDArray[Any], value: NDArray[Any]) -> NDArray[Any]:
-    """The product w * value in which a zero wins over an infinity, of either factor."""
-    zero = (log_weight == -np.inf) | (value == 0)
-    weight = np.exp(np.where(zero, 0.0, log_weight))
-    value = np.where(zero, 0.0, value)
-    return np.where(np.isinf(value), value, weight * value)
+# What is not selected is replaced before it is computed, not after: its value would be left out,
+# but its gradient is 0 times something infinite.
+
+
+def _log_q_over_p(log_p: Any, log_q: Any, xp: Any) -> Any:
+    impossible = (log_p == -xp.inf) & (log_q == -xp.inf)
+    return xp.where(impossible, 0.0, log_q) - xp.where(impossible, 0.0, log_p)
+
+
+def _weighted(log_weight: Any, formula: Callable[[Any], Any], log_q_over_p: Any, xp: Any) -> Any:
+    """The product of w and the formula, in which a zero wins over an infinity, of either factor."""
+    nothing = log_weight == -xp.inf
+    value = formula(xp.where(nothing, 0.0, log_q_over_p))
+    # A value of 0 with a weight that is not infinite still has a gradient: p = q at the first step.
+    lost, infinite = nothing | ((value == 0) & (log_weight > OVERFLOW)), xp.isinf(value)
+    weight = xp.exp(xp.where(lost | infinite, 0.0, log_weight))
+    product = weight * xp.where(lost | infinite, 0.0, value)
+    return xp.where(infinite, value, product)
 
 
 _DRAW = (BOTH_FIXED, UNSELECTED)

@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kullback.dumps import DumpError, parquet, read
-from kullback.dumps.batch import CHUNK_TOKENS, Use
+from kullback.dumps import DumpError, read
+from kullback.dumps.arrow_lists import batch_of
+from kullback.dumps.batch import Use
+from kullback.dumps.chunks import CHUNK_TOKENS
 from kullback.dumps.layout import Held
 
 
@@ -123,8 +125,8 @@ def test_bytes_hidden_behind_a_null_are_not_shown():
             pa.py_buffer(b"axxb"),
         ],
     )
-    table = pa.table({"t": pa.ListArray.from_arrays([0, 3], hidden)})
-    batch = parquet._batch(table, [Use("token_bytes", "t", Held(1, "bytes"))], 0)
+    table = pa.record_batch({"t": pa.ListArray.from_arrays([0, 3], hidden)})
+    batch = batch_of(table, [Use("token_bytes", "t", Held(1, "bytes"))], 0)
     assert list(batch.values[0].values) == [b"a", None, b"b"]
     assert batch.values[0].values.joined(0, 3) == b"ab"
 

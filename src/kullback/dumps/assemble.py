@@ -50,7 +50,7 @@ class Assembler:
         offset = 1 if self.counted == "line" else 0
         self.damaged = [
             Damaged(self.path, row, f"{self.counted} {row + offset}", reason)
-            for row, reason in sorted(batch.faults.items())
+            for row, reason in sorted(batch.faults)
         ]
         if not len(batch.rows):
             return None

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kullback.dumps.layout import Held, depth_in, family
-from kullback.dumps.ragged import Ragged
-
-CHUNK_TOKENS = 2**17
+from kullback.dumps.ragged import Ragged, end_to_end, part
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +34,13 @@ class Use:
         return depth
 
 
+class Fault(NamedTuple):
+    """A row of a file that could not be used, and why."""
+
+    row: int
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Some rows of one file.
@@ -44,14 +49,14 @@ class Batch:
         uses: Which column is which part.
         values: What each of them holds: ``Ragged`` lists, or a list with one value per row.
         rows: The row numbers in the file.
-        faults: Rows that could not be decoded, with the reason; they are not among ``rows``.
+        faults: The rows that cannot be used; they are not among ``rows``.
         unused: Columns that turned up on the way, with the reason why they are not used.
     """
 
     uses: Sequence[Use]
     values: Sequence[Any]
     rows: NDArray[np.int64]
-    faults: dict[int, str]
+    faults: Sequence[Fault] = ()
     unused: dict[str, str] = field(default_factory=dict)
 
     def without(self, faults: dict[int, str]) -> Batch:
@@ -66,23 +71,23 @@ class Batch:
             else [one for one, keep in zip(value, chosen, strict=True) if keep]
             for value in self.values
         ]
-        named = {int(self.rows[i]): reason for i, reason in faults.items()}
-        return replace(self, values=values, rows=self.rows[chosen], faults=self.faults | named)
+        named = [Fault(int(self.rows[i]), reason) for i, reason in faults.items()]
+        return replace(self, values=values, rows=self.rows[chosen], faults=[*self.faults, *named])
 
+    def part(self, first: int, last: int, faults: Sequence[Fault]) -> Batch:
+        """The rows from ``first`` up to ``last``, and these of the faults."""
+        values = [part(value, first, last) for value in self.values]
+        return replace(self, values=values, rows=self.rows[first:last], faults=faults)
 
-class Filling:
-    """Where one chunk ends and the next begins; the same for every format and reader.
-
-    A chunk closes before the row that would carry it over 2^17 tokens, so it holds at most that
-    many, or one longer row. An empty row counts as one token, so that memory stays bounded.
-    """
-
-    def __init__(self) -> None:
-        self.tokens = 0
-
-    def closes_before(self, tokens: int) -> bool:
-        """Count a row in; true if the chunk closes before it."""
-        size = max(tokens, 1)
-        full = self.tokens > 0 and self.tokens + size > CHUNK_TOKENS
-        self.tokens = size if full else self.tokens + size
-        return full
+    @classmethod
+    def end_to_end(cls, pieces: Sequence[Batch]) -> Batch:
+        """The rows of several batches of one file, one after another."""
+        if len(pieces) == 1:
+            return pieces[0]
+        return cls(
+            pieces[0].uses,
+            [end_to_end(one) for one in zip(*(piece.values for piece in pieces), strict=True)],
+            np.concatenate([piece.rows for piece in pieces]),
+            [fault for piece in pieces for fault in piece.faults],
+            {name: why for piece in pieces for name, why in piece.unused.items()},
+        )

@@ -9,6 +9,7 @@ from pathlib import Path
 from kullback.columns import Columns
 from kullback.dumps import jsonl, parquet
 from kullback.dumps.assemble import Assembler
+from kullback.dumps.chunks import chunked
 from kullback.dumps.errors import Damaged, DumpError
 from kullback.dumps.layout import spoken
 from kullback.dumps.recognize import Recognition, recognize
@@ -149,7 +150,7 @@ class Dump:
         form = self._formats[path]
         name = self.names[self.files.index(path)]
         assembler = Assembler(path, name, "line" if form == "JSON lines" else "row")
-        for batch in _READERS[form].batches(path, self._found[path].uses):
+        for batch in chunked(_READERS[form].batches(path, self._found[path].uses)):
             columns = assembler.columns(batch)
             self._note(assembler)
             if columns is not None:

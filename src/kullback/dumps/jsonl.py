@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kullback.dumps.batch import Batch, Filling, Use
+from kullback.dumps.batch import Batch, Fault, Use
 from kullback.dumps.errors import DumpError
 from kullback.dumps.layout import Held, expected
 from kullback.dumps.ragged import Ragged
 
 PEEK_LINES = 16
+DECODED_AT_ONCE = 2**22  # bytes
 
 
 def columns(path: str) -> tuple[dict[str, Held], int | None]:
@@ -75,30 +76,29 @@ def _parsed(line: bytes) -> dict[str, Any] | str:
 
 
 def batches(path: str, uses: Sequence[Use]) -> Iterator[Batch]:
-    """The rows of a file, a chunk at a time."""
-    measure = next(i for i, use in enumerate(uses) if use.family == "log_probs")
-    filling = Filling()
+    """The rows of a file, some at a time."""
     rows: list[int] = []
     values: list[list[Any]] = []
-    faults: dict[int, str] = {}
+    faults: list[Fault] = []
     known: set[str] = set()
     late: set[str] = set()
+    size = 0
     for nth, (number, line) in enumerate(_lines(path)):
         row = _parsed(line)
-        decoded = row if isinstance(row, str) else _decoded(row, uses)
-        size = 0 if isinstance(decoded, str) or decoded[measure] is None else len(decoded[measure])
-        if filling.closes_before(size):
-            yield _batch(uses, rows, values, faults, late)
-            rows, values, faults = [], [], {}
         if nth < PEEK_LINES:
             known |= set() if isinstance(row, str) else row.keys()
         elif not isinstance(row, str):
             late |= row.keys() - known
+        decoded = row if isinstance(row, str) else _decoded(row, uses)
         if isinstance(decoded, str):
-            faults[number] = decoded
+            faults.append(Fault(number, decoded))
         else:
             rows.append(number)
             values.append(decoded)
+        size += len(line)
+        if size > DECODED_AT_ONCE:
+            yield _batch(uses, rows, values, faults, late)
+            rows, values, faults, size = [], [], [], 0
     if rows or faults:
         yield _batch(uses, rows, values, faults, late)
 
@@ -159,7 +159,7 @@ def _batch(
     uses: Sequence[Use],
     rows: list[int],
     values: list[list[Any]],
-    faults: dict[int, str],
+    faults: list[Fault],
     late: set[str],
 ) -> Batch:
     packed = []

@@ -1,0 +1,151 @@
+"""Arrow arrays to packed lists, without a Python loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kullback.dumps.batch import Batch, Use
+from kullback.dumps.errors import DumpError
+from kullback.dumps.layout import Held
+from kullback.dumps.ragged import Ragged, TokenBytes, starts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PEEK_ROWS = 16
+
+
+def columns(path: str, schema: pa.Schema) -> dict[str, Held]:
+    """What each column holds, by its type."""
+    twice = {name for name in schema.names if schema.names.count(name) > 1}
+    if twice:
+        raise DumpError(f"{path} has two columns named {min(twice)}: rename one")
+    return {field.name: _held(field.type) for field in schema}
+
+
+def _held(kind: pa.DataType) -> Held:
+    from pyarrow import types
+
+    depth = 0
+    while types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        kind, depth = kind.value_type, depth + 1
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    tests = {
+        "number": lambda one: types.is_integer(one) or types.is_floating(one),
+        "flag": types.is_boolean,
+        "text": lambda one: types.is_string(one) or types.is_large_string(one),
+        "bytes": lambda one: types.is_binary(one) or types.is_large_binary(one),
+        "nothing": types.is_null,
+    }
+    leaf = next((leaf for leaf, test in tests.items() if test(kind)), "other")
+    return Held(0 if leaf == "other" else depth, leaf)
+
+
+def with_ones(held: dict[str, Held], batch: pa.RecordBatch | None) -> dict[str, Held]:
+    """The same, with what only data can tell: NeMo-RL's batches of one from a list per token."""
+
+    def ones(column: str) -> bool:
+        lengths = [] if batch is None else _lengths(batch.column(column)).to_pylist()
+        return set(lengths) - {None} == {1}
+
+    return held | {
+        name: Held(one.depth, one.leaf, ones(name)) for name, one in held.items() if one.depth > 0
+    }
+
+
+def batch_of(piece: pa.RecordBatch, uses: Sequence[Use], first: int) -> Batch:
+    """Some rows, of which the first is this one in the file."""
+    rows = np.arange(first, first + piece.num_rows)
+    values: list[Any] = []
+    faults: dict[int, str] = {}
+    for use in uses:
+        array = piece.column(use.column)
+        value = _lists(array, max(use.depth, use.held.depth)) if use.depth else _scalars(array)
+        if use.held.depth > use.depth:
+            faults |= _not_one(use, value)
+            value = _inner(value)
+        values.append(value)
+    return Batch(uses, values, rows).without(faults)
+
+
+def _scalars(array: pa.Array) -> list[Any]:
+    try:
+        return array.to_pylist()
+    except UnicodeDecodeError:
+        import pyarrow as pa
+
+        raw = array.cast(pa.large_binary()).to_pylist()
+        return [None if one is None else one.decode("utf-8", "replace") for one in raw]
+
+
+def _not_one(use: Use, value: Ragged | list[Any]) -> dict[int, str]:
+    """Rows that do not hold the list of one that the first rows hold."""
+    lengths = value.lengths if isinstance(value, Ragged) else [len(one or ()) for one in value]
+    return {
+        row: f"{use.column} holds a list of {n}, where the first rows hold lists of one"
+        for row, n in enumerate(lengths)
+        if n > 1
+    }
+
+
+def _inner(value: Ragged | list[Any]) -> Ragged | list[Any]:
+    """The first thing that each row's list of one holds."""
+    if not isinstance(value, Ragged):
+        return [one[0] if one else None for one in value]
+    some = value.lengths > 0
+    first = np.zeros(len(value.values), dtype=np.bool_)
+    first[starts(value.lengths)[:-1][some]] = True
+    return value.values.keep(first).spread(np.flatnonzero(some), len(value))
+
+
+def _lists(array: pa.Array, depth: int) -> Ragged:
+    import pyarrow as pa
+
+    if pa.types.is_null(array.type):
+        inner = _lists(array.slice(0, 0), depth - 1) if depth > 1 else np.zeros(0)
+        return Ragged(inner, np.zeros(len(array), np.int64), np.zeros(len(array), np.bool_))
+    lengths = _lengths(array)
+    known = lengths.is_valid().to_numpy(zero_copy_only=False)
+    counts = lengths.fill_null(0).to_numpy().astype(np.int64)
+    # flatten, unlike .values, heeds the offset of a slice and leaves out what a null list hides.
+    entries = array.flatten()
+    return Ragged(_lists(entries, depth - 1) if depth > 1 else _entries(entries), counts, known)
+
+
+def _lengths(lists: pa.Array) -> pa.Array:
+    import pyarrow.compute as pc
+
+    return pc.call_function("list_value_length", [lists])
+
+
+def _entries(entries: pa.Array) -> NDArray[Any] | TokenBytes:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(entries.type):
+        entries = entries.dictionary_decode()
+    if pa.types.is_binary(entries.type) or pa.types.is_large_binary(entries.type):
+        return _token_bytes(entries)
+    if pa.types.is_null(entries.type) or (
+        entries.null_count and not pa.types.is_floating(entries.type)
+    ):
+        entries = entries.cast(pa.float64())
+    # A null becomes NaN, in integers too (exact up to 2^53, more than any vocabulary has).
+    return entries.to_numpy(zero_copy_only=False)
+
+
+def _token_bytes(entries: pa.Array) -> TokenBytes:
+    import pyarrow as pa
+
+    known: NDArray[np.bool_] = entries.is_valid().to_numpy(zero_copy_only=False)
+    # Arrow lets a null hide bytes; a special id must have none, or ``joined`` would show them.
+    entries = entries.fill_null(b"")
+    _, cuts, data = entries.buffers()
+    wide = np.int64 if pa.types.is_large_binary(entries.type) else np.int32
+    ends = np.frombuffer(cuts, wide)[entries.offset : entries.offset + len(entries) + 1]
+    held = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    return TokenBytes(held[ends[0] : ends[-1]], ends - ends[0], known)

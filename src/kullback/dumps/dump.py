@@ -7,16 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from kullback.columns import Columns
-from kullback.dumps import jsonl, parquet
 from kullback.dumps.assemble import Assembler
 from kullback.dumps.chunks import chunked
 from kullback.dumps.errors import Damaged, DumpError
+from kullback.dumps.formats import READERS, SUFFIXES, format_of
 from kullback.dumps.layout import spoken
 from kullback.dumps.recognize import Recognition, recognize
 from kullback.question import presumed_sampler
 
 NAMED_AT_MOST = 1000
-_READERS = {"Parquet": parquet, "JSON lines": jsonl}
 
 
 def read(
@@ -28,8 +27,8 @@ def read(
     """Open rollout dumps; the sequences are read when the result is iterated.
 
     Args:
-        files: Paths or patterns (``rollouts/*.parquet``); a folder stands for the .parquet and
-            .jsonl files in it. A file named twice is read once.
+        files: Paths or patterns (``rollouts/*.parquet``); a folder stands for the dumps in
+            it, by their suffixes (``formats.SUFFIXES``). A file named twice is read once.
         map: What a column is, where its name does not say: role or part to column, as in
             ``{"current": "my_log_probs", "mask": "loss_mask"}``.
         strict: Raise at the first damaged row in place of leaving it out.
@@ -57,9 +56,10 @@ def read(
 def _matching(name: str) -> list[str]:
     path = Path(name)
     if path.is_dir():
-        inside = sorted(str(one) for one in path.iterdir() if one.suffix in (".parquet", ".jsonl"))
+        inside = sorted(str(one) for one in path.iterdir() if one.name.endswith(SUFFIXES))
         if not inside:
-            raise DumpError(f"{name} holds no .parquet or .jsonl file: name the files or a pattern")
+            listed = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+            raise DumpError(f"{name} holds no {listed} file: name the files or a pattern")
         return inside
     if path.exists():
         return [str(path)]
@@ -99,11 +99,11 @@ class Dump:
         common = os.path.commonpath([Path(path).absolute().parent for path in files])
         self.names = tuple(os.path.relpath(path, common) for path in files)
         self.strict = strict
-        self._formats = {path: _format(path) for path in files}
+        self._formats = {path: format_of(path) for path in files}
         self._found: dict[str, Recognition] = {}
         self.rows: int | None = 0
         for path in files:
-            held, rows = _READERS[self._formats[path]].columns(path)
+            held, rows = READERS[self._formats[path]].columns(path)
             self._found[path] = recognize(path, held, map)
             self.rows = None if rows is None or self.rows is None else self.rows + rows
         first, *others = self._found.values()
@@ -150,7 +150,7 @@ class Dump:
         form = self._formats[path]
         name = self.names[self.files.index(path)]
         assembler = Assembler(path, name, "line" if form == "JSON lines" else "row")
-        for batch in chunked(_READERS[form].batches(path, self._found[path].uses)):
+        for batch in chunked(READERS[form].batches(path, self._found[path].uses)):
             columns = assembler.columns(batch)
             self._note(assembler)
             if columns is not None:
@@ -162,25 +162,6 @@ class Dump:
         self.damaged_rows += len(assembler.damaged)
         self.damaged += assembler.damaged[: NAMED_AT_MOST - len(self.damaged)]
         self.unused |= assembler.unused
-
-
-def _format(path: str) -> str:
-    """Parquet or JSON lines, by the first bytes: a suffix is no proof."""
-    try:
-        if not Path(path).is_file():  # a pipe would lose its beginning here
-            raise DumpError(f"{path} is no regular file; it is read more than once: copy it to one")
-        with Path(path).open("rb") as file:
-            head = file.read(4096)
-    except OSError as error:
-        raise DumpError(f"{path} cannot be read: {error.strerror}") from error
-    if head.startswith(parquet.MAGIC):
-        return "Parquet"
-    if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
-        return "JSON lines"
-    what = "is empty" if not head else "begins neither as Parquet (PAR1) nor as JSON lines ({)"
-    raise DumpError(
-        f"{path} {what}: give a Parquet file, or text with one JSON object per line, uncompressed"
-    )
 
 
 def _require_same(first: Recognition, other: Recognition) -> None:

@@ -6,13 +6,13 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kullback.dumps.batch import Batch, Fault, Use
+from kullback.dumps.compression import lines
 from kullback.dumps.errors import DumpError
 from kullback.dumps.layout import Held, expected
 from kullback.dumps.ragged import Ragged
@@ -24,18 +24,18 @@ DECODED_AT_ONCE = 2**22  # bytes
 def columns(path: str) -> tuple[dict[str, Held], int | None]:
     """What each key holds, by the first lines; the number of rows is not known before the end."""
     seen: dict[str, list[Held]] = {}
-    lines, objects = 0, 0
-    for _, line in islice(_lines(path), PEEK_LINES):
-        lines += 1
+    count, objects = 0, 0
+    for _, line in islice(lines(path), PEEK_LINES):
+        count += 1
         row = _parsed(line)
         if isinstance(row, str):
             continue
         objects += 1
         for key, value in row.items():
             seen.setdefault(key, []).append(_held(value))
-    if lines and not objects:
+    if count and not objects:
         raise DumpError(
-            f"{path} is not JSON lines: none of its first {lines} lines is one whole JSON object; "
+            f"{path} is not JSON lines: none of its first {count} lines is one whole JSON object; "
             "write one object per line"
         )
     return {key: _usual(kinds) for key, kinds in seen.items()}, None
@@ -57,17 +57,10 @@ def _held(value: Any) -> Held:
     return Held(0 if leaf == "other" else depth, leaf, ones)
 
 
-def _lines(path: str) -> Iterator[tuple[int, bytes]]:
-    try:
-        with Path(path).open("rb") as file:
-            for number, line in enumerate(file):
-                if line.strip():
-                    yield number, line
-    except OSError as error:
-        raise DumpError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def _parsed(line: bytes) -> dict[str, Any] | str:
+def _parsed(line: bytes | str) -> dict[str, Any] | str:
+    """The object on a line, or a sentence on what stands there."""
+    if isinstance(line, str):
+        return line
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -83,7 +76,7 @@ def batches(path: str, uses: Sequence[Use]) -> Iterator[Batch]:
     known: set[str] = set()
     late: set[str] = set()
     size = 0
-    for nth, (number, line) in enumerate(_lines(path)):
+    for nth, (number, line) in enumerate(lines(path)):
         row = _parsed(line)
         if nth < PEEK_LINES:
             known |= set() if isinstance(row, str) else row.keys()

@@ -7,7 +7,7 @@ project, and recognition asks first whose columns are there.
 
 from __future__ import annotations
 
-from kullback.dumps.layout import family, role_of
+from kullback.dumps.layout import canonical, family, role_of
 
 # column -> the parts it can be. Of several, what the column holds decides. No part at all: it
 # looks like one but does not line up with the log-probs (see NOT_ALIGNED).
@@ -135,6 +135,20 @@ NOT_ALIGNED = {
     "AReaL": "AReaL keeps its log-probs shifted against each other by one token until the "
     "advantages are computed, and the names do not tell whether that was done",
 }
+
+
+def parts_of(column: str) -> set[str]:
+    """All that a column of this name is in some dump; empty if nobody here knows the name.
+
+    Example:
+        >>> sorted(parts_of("log_probs")), parts_of("reward")
+        (['log_probs.current', 'log_probs.old'], set())
+    """
+    if part := canonical(column):
+        return {part}
+    tables = (*ALIASES.values(), COMMON)
+    return {part for table in tables for part in table.get(column, ())}
+
 
 _MEANINGS = {
     "log_probs.rollout": "the engine's log-probs",

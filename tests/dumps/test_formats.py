@@ -15,6 +15,8 @@ from kullback.dumps.formats import READERS, format_of
     ("head", "name"),
     [
         (b"PAR1", "Parquet"),
+        (b"ARROW1\0\0", "Arrow"),
+        (b"\xff\xff\xff\xff", "Arrow"),
         (b"PK\x03\x04", "NPZ"),
         (b'\xef\xbb\xbf \n{"a": 1}', "JSON lines"),
         (gzip.compress(b' {"a": 1}\n'), "JSON lines"),

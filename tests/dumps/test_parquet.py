@@ -11,10 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kullback.dumps import DumpError, read
-from kullback.dumps.arrow_lists import batch_of
-from kullback.dumps.batch import Use
 from kullback.dumps.chunks import CHUNK_TOKENS
-from kullback.dumps.layout import Held
 
 
 def written(path: Path, table: pa.Table, **options: Any) -> Path:
@@ -112,23 +109,6 @@ def test_bytes_and_texts_may_be_dictionaries(tmp_path: Path):
     (chunk,) = read(written(tmp_path / "a.parquet", table))
     assert list(chunk.token_bytes or ()) == [b"a", None, b"bc"]
     assert chunk.text == ["x", "y"]
-
-
-def test_bytes_hidden_behind_a_null_are_not_shown():
-    kind = pa.binary()
-    hidden = pa.Array.from_buffers(
-        kind,
-        3,
-        [
-            pa.py_buffer(bytes([0b101])),
-            pa.py_buffer(np.array([0, 1, 3, 4], np.int32).tobytes()),
-            pa.py_buffer(b"axxb"),
-        ],
-    )
-    table = pa.record_batch({"t": pa.ListArray.from_arrays([0, 3], hidden)})
-    batch = batch_of(table, [Use("token_bytes", "t", Held(1, "bytes"))], 0)
-    assert list(batch.values[0].values) == [b"a", None, b"b"]
-    assert batch.values[0].values.joined(0, 3) == b"ab"
 
 
 def test_columns_of_nulls_are_missing_log_probs(tmp_path: Path):

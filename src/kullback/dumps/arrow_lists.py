@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,18 @@ if TYPE_CHECKING:
 PEEK_ROWS = 16
 
 
+@contextmanager
+def refusing(path: str, form: str) -> Iterator[None]:
+    """What pyarrow cannot read, as one sentence."""
+    from pyarrow import ArrowException
+
+    try:
+        yield
+    except (ArrowException, OSError, UnicodeDecodeError) as error:
+        first = str(error).partition("\n")[0].rstrip(".")
+        raise DumpError(f"{path} cannot be read as {form} ({first}): write it again") from error
+
+
 def columns(path: str, schema: pa.Schema) -> dict[str, Held]:
     """What each column holds, by its type."""
     twice = {name for name in schema.names if schema.names.count(name) > 1}
@@ -31,19 +44,26 @@ def _held(kind: pa.DataType) -> Held:
     from pyarrow import types
 
     depth = 0
-    while types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+    lists = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+    lists += (types.is_list_view, types.is_large_list_view)
+    while any(test(kind) for test in lists):
         kind, depth = kind.value_type, depth + 1
     if types.is_dictionary(kind):
         kind = kind.value_type
     tests = {
         "number": lambda one: types.is_integer(one) or types.is_floating(one),
         "flag": types.is_boolean,
-        "text": lambda one: types.is_string(one) or types.is_large_string(one),
-        "bytes": lambda one: types.is_binary(one) or types.is_large_binary(one),
+        "text": lambda one: _is(one, "string"),
+        "bytes": lambda one: _is(one, "binary"),
         "nothing": types.is_null,
     }
     leaf = next((leaf for leaf, test in tests.items() if test(kind)), "other")
     return Held(0 if leaf == "other" else depth, leaf)
+
+
+def _is(kind: pa.DataType, name: str) -> bool:
+    """Whether it is this kind of text or bytes, in whatever layout."""
+    return str(kind) in (name, f"large_{name}", f"{name}_view")
 
 
 def with_ones(held: dict[str, Held], batch: pa.RecordBatch | None) -> dict[str, Held]:
@@ -128,7 +148,7 @@ def _entries(entries: pa.Array) -> NDArray[Any] | TokenBytes:
 
     if pa.types.is_dictionary(entries.type):
         entries = entries.dictionary_decode()
-    if pa.types.is_binary(entries.type) or pa.types.is_large_binary(entries.type):
+    if _is(entries.type, "binary"):
         return _token_bytes(entries)
     if pa.types.is_null(entries.type) or (
         entries.null_count and not pa.types.is_floating(entries.type)
@@ -141,6 +161,8 @@ def _entries(entries: pa.Array) -> NDArray[Any] | TokenBytes:
 def _token_bytes(entries: pa.Array) -> TokenBytes:
     import pyarrow as pa
 
+    if pa.types.is_binary_view(entries.type):
+        entries = entries.cast(pa.large_binary())
     known: NDArray[np.bool_] = entries.is_valid().to_numpy(zero_copy_only=False)
     # Arrow lets a null hide bytes; a special id must have none, or ``joined`` would show them.
     entries = entries.fill_null(b"")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kullback.dumps import compression, jsonl, npz, parquet
+from kullback.dumps import arrow_ipc, compression, jsonl, npz, parquet
 from kullback.dumps.errors import DumpError
 
-READERS = {"Parquet": parquet, "JSON lines": jsonl, "NPZ": npz}
+READERS = {"Parquet": parquet, "Arrow": arrow_ipc, "JSON lines": jsonl, "NPZ": npz}
 # What a folder stands for: the files in it whose names end so.
-SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".jsonl.zst", ".npz")
+SUFFIXES = (".parquet", ".arrow", ".feather", ".jsonl", ".jsonl.gz", ".jsonl.zst", ".npz")
 
 
 def format_of(path: str) -> str:
@@ -28,6 +28,8 @@ def format_of(path: str) -> str:
         raise DumpError(f"{path} cannot be read: {error.strerror}") from error
     if head.startswith(parquet.MAGIC):
         return "Parquet"
+    if head.startswith((arrow_ipc.MAGIC, arrow_ipc.STREAM_MAGIC)):
+        return "Arrow"
     if head.startswith(npz.MAGIC):
         return "NPZ"
     if packed:
@@ -38,6 +40,6 @@ def format_of(path: str) -> str:
         raise DumpError(f"{path} is {packed} of something else than JSON lines: unpack it first")
     what = "begins neither as Parquet (PAR1) nor as JSON lines ({)" if head else "is empty"
     raise DumpError(
-        f"{path} {what}: give a Parquet file, an NPZ archive, or text with one JSON object per "
-        "line, plain or as gzip or zstd"
+        f"{path} {what}: give a Parquet or Arrow file, an NPZ archive, or text with one JSON "
+        "object per line, plain or as gzip or zstd"
     )

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kullback.dumps import arrow_lists
-from kullback.dumps.arrow_lists import PEEK_ROWS, batch_of, with_ones
+from kullback.dumps.arrow_lists import PEEK_ROWS, batch_of, refusing, with_ones
 from kullback.dumps.batch import Batch, Use
-from kullback.dumps.errors import DumpError
 from kullback.dumps.layout import Held
 
 if TYPE_CHECKING:
@@ -28,15 +27,10 @@ DECODED_AT_ONCE = 2**21
 
 @contextmanager
 def _opened(path: str) -> Iterator[ParquetFile]:
-    from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
-    try:
-        with ParquetFile(path, **_STREAMED) as file:
-            yield file
-    except (ArrowException, OSError, UnicodeDecodeError) as error:
-        first = str(error).partition("\n")[0].rstrip(".")
-        raise DumpError(f"{path} cannot be read as Parquet ({first}): write it again") from error
+    with refusing(path, "Parquet"), ParquetFile(path, **_STREAMED) as file:
+        yield file
 
 
 def columns(path: str) -> tuple[dict[str, Held], int | None]:

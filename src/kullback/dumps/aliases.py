@@ -127,6 +127,13 @@ COMMON: dict[str, tuple[str, ...]] = {
     "min_p": ("sampling.min_p",),
 }
 
+# Usual names of what cuts or joins rows, by grain; they are read in files of that grain only.
+CUT_NAMES: dict[str, dict[str, str]] = {
+    "sequence": {},
+    "batch": {"cu_seq_lens": "cu_seqlens"},
+    "token": {"sequence_id": "sequence", "seq_id": "sequence", "sample_id": "sequence"},
+}
+
 # Names that say nothing by themselves: taken only beside that project's other columns.
 GENERIC = frozenset({"logprobs", "log_probs", "old_logprobs", "entropy", "uid", "input"})
 
@@ -163,6 +170,8 @@ _MEANINGS = {
     "prompt": "the prompt (one cluster per prompt)",
     "prompt_id": "the prompt (one cluster per prompt)",
     "versions": "the version of the weights",
+    "sequence": "the sequence that a token belongs to",
+    "cu_seqlens": "where each sequence of a packed row begins",
 }
 
 

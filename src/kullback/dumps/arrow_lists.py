@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kullback.dumps.batch import Batch, Use
 from kullback.dumps.errors import DumpError
 from kullback.dumps.layout import Held
-from kullback.dumps.ragged import Ragged, TokenBytes, starts
+from kullback.dumps.ragged import Ragged, Runs, TokenBytes, starts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -84,13 +84,38 @@ def batch_of(piece: pa.RecordBatch, uses: Sequence[Use], first: int) -> Batch:
     values: list[Any] = []
     faults: dict[int, str] = {}
     for use in uses:
-        array = piece.column(use.column)
-        value = _lists(array, max(use.depth, use.held.depth)) if use.depth else _scalars(array)
-        if use.held.depth > use.depth:
+        value = _kept(piece.column(use.column), use)
+        if use.wrapped:
             faults |= _not_one(use, value)
             value = _inner(value)
         values.append(value)
     return Batch(uses, values, rows).without(faults)
+
+
+def _kept(array: pa.Array, use: Use) -> Any:
+    """The column as its use asks for it."""
+    if use.kept == "runs":
+        return _runs(array)
+    if use.kept == "flat":
+        return _lists(array, use.depth) if use.depth else _entries(array)
+    if use.kept == "lists":
+        return _lists(array, max(use.depth, use.held.depth))
+    return _scalars(array)
+
+
+def _runs(array: pa.Array) -> Runs:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_null(array.type) or not len(array):
+        return Runs([None][: len(array)], np.array([len(array)][: len(array)], dtype=np.int64))
+    if pa.types.is_string_view(array.type):
+        array = array.cast(pa.large_string())
+    # Equal codes are equal values; equal values of different codes are joined by ``Runs.of``.
+    codes = array.indices if pa.types.is_dictionary(array.type) else array
+    ends = pc.run_end_encode(codes).run_ends.to_numpy().astype(np.int64)
+    lengths = np.diff(ends, prepend=0)
+    return Runs.of(_scalars(array.take(pa.array(ends - lengths))), lengths)
 
 
 def _scalars(array: pa.Array) -> list[Any]:
@@ -99,6 +124,8 @@ def _scalars(array: pa.Array) -> list[Any]:
     except UnicodeDecodeError:
         import pyarrow as pa
 
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
         raw = array.cast(pa.large_binary()).to_pylist()
         return [None if one is None else one.decode("utf-8", "replace") for one in raw]
 

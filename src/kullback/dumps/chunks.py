@@ -53,7 +53,7 @@ def _in_order(batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.int64], list[
     Returns:
         The size of each; how many usable ones stand before it (and before the end); the others.
     """
-    faults = sorted(batch.faults)
+    faults = sorted(batch.faults, key=lambda fault: fault.row)
     measure = next(i for i, use in enumerate(batch.uses) if use.family == "log_probs")
     sizes = np.concatenate([batch.values[measure].lengths, np.zeros(len(faults), np.int64)])
     numbers: Any = [fault.row for fault in faults]

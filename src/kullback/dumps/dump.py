@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from kullback.columns import Columns
+from kullback.dumps import long_form, packed
 from kullback.dumps.assemble import Assembler
 from kullback.dumps.chunks import chunked
 from kullback.dumps.errors import Damaged, DumpError
 from kullback.dumps.formats import READERS, SUFFIXES, format_of
-from kullback.dumps.layout import spoken
+from kullback.dumps.grain import SAID
+from kullback.dumps.layout import CUTS, spoken
 from kullback.dumps.recognize import Recognition, recognize
 from kullback.question import presumed_sampler
 
@@ -89,7 +91,8 @@ class Dump:
         unused: The other columns, each with the reason.
         roles: The roles that have log-probs.
         sampler: The role taken as the sampler, and why.
-        rows: The number of rows; for JSON lines None until all were read.
+        rows: The number of sequences; None until all were read where the files do not say it
+            (JSON lines, Arrow streams, packed rows, one row per token).
         damaged_rows: How many rows were left out in the last reading.
         damaged: The first 1000 of them, each with its file, place and reason.
     """
@@ -104,12 +107,14 @@ class Dump:
         self.rows: int | None = 0
         for path in files:
             held, rows = READERS[self._formats[path]].columns(path)
-            self._found[path] = recognize(path, held, map)
+            found = self._found[path] = recognize(path, held, map)
+            rows = rows if found.grain == "sequence" else None
             self.rows = None if rows is None or self.rows is None else self.rows + rows
         first, *others = self._found.values()
         for other in others:
             _require_same(first, other)
-        self.format = f"{first.layout} {' and '.join(dict.fromkeys(self._formats.values()))}"
+        forms = (f"{self._formats[path]}{SAID[one.grain]}" for path, one in self._found.items())
+        self.format = f"{first.layout} {' and '.join(dict.fromkeys(forms))}"
         self.columns = tuple(first.guesses)
         self.unused: dict[str, str] = {}
         for one in self._found.values():
@@ -147,10 +152,15 @@ class Dump:
 
         Damaged rows are added to those already named.
         """
-        form = self._formats[path]
+        form, found = self._formats[path], self._found[path]
         name = self.names[self.files.index(path)]
         assembler = Assembler(path, name, "line" if form == "JSON lines" else "row")
-        for batch in chunked(READERS[form].batches(path, self._found[path].uses)):
+        batches = READERS[form].batches(path, found.uses)
+        if found.grain == "batch":
+            batches = packed.sequences(batches)
+        elif found.grain == "token":
+            batches = long_form.sequences(batches, path, assembler.place)
+        for batch in chunked(batches):
             columns = assembler.columns(batch)
             self._note(assembler)
             if columns is not None:
@@ -166,7 +176,10 @@ class Dump:
 
 def _require_same(first: Recognition, other: Recognition) -> None:
     """The files of one dump must agree on what their columns are."""
-    ours, theirs = ({(use.part, use.column) for use in one.uses} for one in (first, other))
+    ours, theirs = (
+        {(use.part, use.column) for use in one.uses if use.part not in CUTS}
+        for one in (first, other)
+    )
     if ours == theirs:
         return
     part, column = min(ours ^ theirs)

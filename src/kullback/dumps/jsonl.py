@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -15,7 +15,7 @@ from kullback.dumps.batch import Batch, Fault, Use
 from kullback.dumps.compression import lines
 from kullback.dumps.errors import DumpError
 from kullback.dumps.layout import Held, expected
-from kullback.dumps.ragged import Ragged
+from kullback.dumps.ragged import Ragged, Runs
 
 PEEK_LINES = 16
 DECODED_AT_ONCE = 2**22  # bytes
@@ -101,13 +101,25 @@ def _decoded(row: dict[str, Any], uses: Sequence[Use]) -> list[Any] | str:
     decoded = []
     for use in uses:
         value = row.get(use.column)
-        if isinstance(value, list) and len(value) == 1 and _held(value).depth == use.depth + 1:
+        if (
+            use.grain == "sequence"
+            and isinstance(value, list)
+            and len(value) == 1
+            and _held(value).depth == use.depth + 1
+        ):
             value = value[0]
         try:
-            decoded.append(_DECODERS[use.depth](value))
+            decoded.append(_decoder(use)(value))
         except (TypeError, ValueError, OverflowError):
-            return f"{use.column} holds {_short(value)}, not {expected(use.part)}"
+            needed = expected(use.part, use.grain)
+            return f"{use.column} holds {_short(value)}, not {needed}"
     return decoded
+
+
+def _decoder(use: Use) -> Callable[[Any], Any]:
+    if use.kept == "flat":
+        return (_number, _numbers)[use.depth]
+    return (_numbers, _nested)[use.depth - 1] if use.kept == "lists" else _plain
 
 
 def _short(value: Any) -> str:
@@ -127,6 +139,11 @@ def _numbers(value: Any) -> NDArray[np.float64] | None:
     return array
 
 
+def _number(value: Any) -> float:
+    """A number; null is NaN."""
+    return np.nan if value is None else float(value)
+
+
 def _nested(value: Any) -> Ragged | None:
     """A list of lists of numbers."""
     if value is None:
@@ -142,10 +159,7 @@ def _plain(value: Any) -> Any:
     """Half of a surrogate pair, left where a text was cut, has no UTF-8 and becomes U+FFFD."""
     if isinstance(value, str) and not value.isascii():
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return value
-
-
-_DECODERS = (_plain, _numbers, _nested)
+    return [_plain(one) for one in value] if isinstance(value, list) else value
 
 
 def _batch(
@@ -157,10 +171,20 @@ def _batch(
 ) -> Batch:
     packed = []
     for index, use in enumerate(uses):
-        column = [one[index] for one in values]
-        packed.append((list, Ragged.of, _of_nested)[use.depth](column))
+        packed.append(_packed(use, [one[index] for one in values]))
     unused = dict.fromkeys(late, f"first seen after the {PEEK_LINES} lines that say what there is")
     return Batch(uses, packed, np.array(rows, dtype=np.int64), faults, unused)
+
+
+def _packed(use: Use, column: list[Any]) -> Any:
+    """What all rows hold, as the use asks for it."""
+    if use.kept == "runs":
+        return Runs.of(column, np.ones(len(column), dtype=np.int64))
+    if use.kept == "flat":
+        return Ragged.of(column) if use.depth else np.array(column, dtype=np.float64)
+    if use.kept == "lists":
+        return (Ragged.of, _of_nested)[use.depth - 1](column)
+    return column
 
 
 def _of_nested(rows: Sequence[Ragged | None]) -> Ragged:

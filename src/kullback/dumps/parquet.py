@@ -26,10 +26,11 @@ DECODED_AT_ONCE = 2**21
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[ParquetFile]:
+def _opened(path: str, coded: Sequence[str] = ()) -> Iterator[ParquetFile]:
     from pyarrow.parquet import ParquetFile
 
-    with refusing(path, "Parquet"), ParquetFile(path, **_STREAMED) as file:
+    settings = _STREAMED | {"read_dictionary": coded}
+    with refusing(path, "Parquet"), ParquetFile(path, **settings) as file:
         yield file
 
 
@@ -46,8 +47,10 @@ def batches(path: str, uses: Sequence[Use]) -> Iterator[Batch]:
     """The rows of a file, some at a time."""
     # The same column may be two parts by --map; a table has it once.
     names = list(dict.fromkeys(use.column for use in uses))
+    # A text that every token of a sequence repeats is read as its place in a dictionary.
+    coded = [use.column for use in uses if use.kept == "runs" and use.held.leaf == "text"]
     first = 0
-    with _opened(path) as file:
+    with _opened(path, coded) as file:
         for piece in file.iter_batches(_rows_at_once(file, names), columns=names):
             yield batch_of(piece, uses, first)
             first += piece.num_rows
@@ -59,5 +62,5 @@ def _rows_at_once(file: ParquetFile, names: Sequence[str]) -> int:
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     leaves = [group.column(i) for group in groups for i in range(group.num_columns)]
     prefixes = tuple(f"{name}." for name in names)
-    values = sum(one.num_values for one in leaves if one.path_in_schema.startswith(prefixes))
+    values = sum(one.num_values for one in leaves if f"{one.path_in_schema}.".startswith(prefixes))
     return max(1, DECODED_AT_ONCE * metadata.num_rows // max(values, metadata.num_rows, 1))

@@ -174,3 +174,53 @@ class Ragged:
         lengths, known = np.zeros(size, np.int64), np.zeros(size, np.bool_)
         lengths[places], known[places] = self.lengths, self.known
         return Ragged(self.values, lengths, known)
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """One value per row, of which neighbors are mostly equal: each run of equal ones once.
+
+    Args:
+        values: The value of each run; two runs side by side differ.
+        lengths: The rows of each run, [runs].
+    """
+
+    values: list[Any]
+    lengths: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, values: Sequence[Any], lengths: Sequence[int] | NDArray[np.int64]) -> Runs:
+        """Values and how often each comes; neighbors may be equal."""
+        new = [i == 0 or not _same(values[i - 1], one) for i, one in enumerate(values)]
+        firsts = np.flatnonzero(new)
+        rows = np.asarray(lengths, dtype=np.int64)
+        return cls([values[i] for i in firsts], np.add.reduceat(rows, firsts) if new else rows)
+
+    def __len__(self) -> int:
+        return int(self.lengths.sum())
+
+    @property
+    def firsts(self) -> NDArray[np.int64]:
+        """The first row of each run."""
+        return np.cumsum(self.lengths) - self.lengths
+
+    def run_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The run that each of these rows belongs to."""
+        return np.searchsorted(np.cumsum(self.lengths), rows, side="right")
+
+    def part(self, first: int, last: int) -> Runs:
+        """The rows from ``first`` up to ``last``."""
+        ends = np.cumsum(self.lengths).clip(first, last)
+        lengths = np.diff(ends, prepend=first)
+        some = np.flatnonzero(lengths)
+        return Runs([self.values[i] for i in some], lengths[some])
+
+    @classmethod
+    def end_to_end(cls, pieces: Sequence[Runs]) -> Runs:
+        """All rows of several, one after another."""
+        values = list(chain.from_iterable(one.values for one in pieces))
+        return cls.of(values, np.concatenate([one.lengths for one in pieces]))
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one == other or (one != one and other != other)

@@ -91,3 +91,16 @@ def test_damage_anywhere_is_a_sentence_or_another_number(tmp_path: Path, form: s
         except DumpError:
             refused += 1
     assert refused > 20
+
+
+def test_a_file_that_changed_since_it_was_opened_is_one_sentence(tmp_path: Path):
+    dump = read(written(tmp_path / "a.arrow", TABLE, "file"))
+    for table in (
+        TABLE.drop_columns("prompt_id"),
+        TABLE.set_column(0, "log_probs.a", [[1.0] * 100]),
+    ):
+        written(tmp_path / "a.arrow", table, "file")
+        with pytest.raises(
+            DumpError, match=r"column \S+ is not what it was when the file was opened"
+        ):
+            list(dump)

@@ -37,7 +37,7 @@ def test_lists_of_every_layout_are_the_same_lists(kind: pa.DataType):
         lists = only(piece, "log_probs.a", held)
         assert lists.known.tolist() == [True, False, True]
         assert lists.lengths.tolist() == [2, 0, 2]
-        np.testing.assert_array_equal(lists.values, np.float32([-1, -2, -3, np.nan]))
+        np.testing.assert_array_equal(lists.values, np.array([-1, -2, -3, np.nan], np.float32))
         assert lists.values.dtype == np.float32
 
 

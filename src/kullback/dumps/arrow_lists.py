@@ -84,6 +84,8 @@ def batch_of(piece: pa.RecordBatch, uses: Sequence[Use], first: int) -> Batch:
     values: list[Any] = []
     faults: dict[int, str] = {}
     for use in uses:
+        if use.column not in piece.schema.names:
+            raise _changed(use)
         value = _kept(piece.column(use.column), use)
         if use.wrapped:
             faults |= _not_one(use, value)
@@ -94,6 +96,9 @@ def batch_of(piece: pa.RecordBatch, uses: Sequence[Use], first: int) -> Batch:
 
 def _kept(array: pa.Array, use: Use) -> Any:
     """The column as its use asks for it."""
+    now = _held(array.type)
+    if (now.depth, now.leaf) != (use.held.depth, use.held.leaf):
+        raise _changed(use)
     if use.kept == "runs":
         return _runs(array)
     if use.kept == "flat":
@@ -101,6 +106,12 @@ def _kept(array: pa.Array, use: Use) -> Any:
     if use.kept == "lists":
         return _lists(array, max(use.depth, use.held.depth))
     return _scalars(array)
+
+
+def _changed(use: Use) -> Exception:
+    import pyarrow as pa
+
+    return pa.ArrowInvalid(f"column {use.column} is not what it was when the file was opened")
 
 
 def _runs(array: pa.Array) -> Runs:
@@ -113,7 +124,7 @@ def _runs(array: pa.Array) -> Runs:
         array = array.cast(pa.large_string())
     # Equal codes are equal values; equal values of different codes are joined by ``Runs.of``.
     codes = array.indices if pa.types.is_dictionary(array.type) else array
-    ends = pc.run_end_encode(codes).run_ends.to_numpy().astype(np.int64)
+    ends = pc.call_function("run_end_encode", [codes]).run_ends.to_numpy().astype(np.int64)
     lengths = np.diff(ends, prepend=0)
     return Runs.of(_scalars(array.take(pa.array(ends - lengths))), lengths)
 

@@ -129,6 +129,7 @@ class Batch:
             return pieces[0]
         places = zip(*(piece._places for piece in pieces), strict=True)
         rows, within, numbers = (None if p[0] is None else end_to_end(p) for p in places)
+        assert rows is not None
         return cls(
             pieces[0].uses,
             [end_to_end(one) for one in zip(*(piece.values for piece in pieces), strict=True)],

@@ -189,7 +189,9 @@ def batches(path: str, uses: Sequence[Use]) -> Iterator[Batch]:
         flat = _flat_size(arrays, lengths)
         sources = []
         for use in uses:
-            array = arrays[use.column]
+            array = arrays.get(use.column)
+            if array is None or _held(use.column, array, lengths, flat) != use.held:
+                raise DumpError(f"{path}: {use.column} is not what it was when it was opened")
             file = files.enter_context(archive.open(array.member))
             sources.append(_Source(path, file, use, array, flat))
         count = _agreed(path, sources, lengths, flat)

@@ -194,7 +194,9 @@ class Runs:
         new = [i == 0 or not _same(values[i - 1], one) for i, one in enumerate(values)]
         firsts = np.flatnonzero(new)
         rows = np.asarray(lengths, dtype=np.int64)
-        return cls([values[i] for i in firsts], np.add.reduceat(rows, firsts) if new else rows)
+        return cls(
+            [values[i] for i in firsts.tolist()], np.add.reduceat(rows, firsts) if new else rows
+        )
 
     def __len__(self) -> int:
         return int(self.lengths.sum())
@@ -213,7 +215,7 @@ class Runs:
         ends = np.cumsum(self.lengths).clip(first, last)
         lengths = np.diff(ends, prepend=first)
         some = np.flatnonzero(lengths)
-        return Runs([self.values[i] for i in some], lengths[some])
+        return Runs([self.values[i] for i in some.tolist()], lengths[some])
 
     @classmethod
     def end_to_end(cls, pieces: Sequence[Runs]) -> Runs:

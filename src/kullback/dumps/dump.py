@@ -39,7 +39,7 @@ def read(
         The dump: iterate it, as often as you like, for ``Columns`` of whole sequences.
 
     Raises:
-        DumpError: There is no such file, it is neither Parquet nor JSON lines, its columns cannot
+        DumpError: There is no such file, its format is none that is read here, its columns cannot
             be told, or the files do not have the same ones.
 
     Example:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -70,6 +70,7 @@ def _parsed(line: bytes | str) -> dict[str, Any] | str:
 
 def batches(path: str, uses: Sequence[Use]) -> Iterator[Batch]:
     """The rows of a file, some at a time."""
+    decoders = [_Decoder(use) for use in uses]
     rows: list[int] = []
     values: list[list[Any]] = []
     faults: list[Fault] = []
@@ -82,7 +83,7 @@ def batches(path: str, uses: Sequence[Use]) -> Iterator[Batch]:
             known |= set() if isinstance(row, str) else row.keys()
         elif not isinstance(row, str):
             late |= row.keys() - known
-        decoded = row if isinstance(row, str) else _decoded(row, uses)
+        decoded = row if isinstance(row, str) else _decoded(row, decoders)
         if isinstance(decoded, str):
             faults.append(Fault(number, decoded))
         else:
@@ -96,30 +97,37 @@ def batches(path: str, uses: Sequence[Use]) -> Iterator[Batch]:
         yield _batch(uses, rows, values, faults, late)
 
 
-def _decoded(row: dict[str, Any], uses: Sequence[Use]) -> list[Any] | str:
+class _Decoder:
+    """What a use asks for, found out once and not on every line."""
+
+    def __init__(self, use: Use) -> None:
+        self.use = use
+        self.column = use.column
+        # A list of one in which the value stands, as NeMo-RL has it, nests one deeper.
+        self.wrapped_depth = use.depth + 1 if use.grain == "sequence" else None
+        if use.kept == "flat":
+            self.decode = (_number, _numbers)[use.depth]
+        else:
+            self.decode = (_numbers, _nested)[use.depth - 1] if use.kept == "lists" else _plain
+
+    def __call__(self, value: Any) -> Any:
+        """The decoded value; TypeError, ValueError or OverflowError if it is something else."""
+        if isinstance(value, list) and len(value) == 1 and _held(value).depth == self.wrapped_depth:
+            value = value[0]
+        return self.decode(value)
+
+
+def _decoded(row: dict[str, Any], decoders: Sequence[_Decoder]) -> list[Any] | str:
     """What the row holds for each use; or a sentence on what it should have held."""
     decoded = []
-    for use in uses:
-        value = row.get(use.column)
-        if (
-            use.grain == "sequence"
-            and isinstance(value, list)
-            and len(value) == 1
-            and _held(value).depth == use.depth + 1
-        ):
-            value = value[0]
+    for decoder in decoders:
+        value = row.get(decoder.column)
         try:
-            decoded.append(_decoder(use)(value))
+            decoded.append(decoder(value))
         except (TypeError, ValueError, OverflowError):
-            needed = expected(use.part, use.grain)
-            return f"{use.column} holds {_short(value)}, not {needed}"
+            needed = expected(decoder.use.part, decoder.use.grain)
+            return f"{decoder.column} holds {_short(value)}, not {needed}"
     return decoded
-
-
-def _decoder(use: Use) -> Callable[[Any], Any]:
-    if use.kept == "flat":
-        return (_number, _numbers)[use.depth]
-    return (_numbers, _nested)[use.depth - 1] if use.kept == "lists" else _plain
 
 
 def _short(value: Any) -> str:

@@ -211,6 +211,15 @@ def test_taken_sequences_keep_all_that_is_known_of_them(chosen) -> None:
     assert [taken.place(i) for i in range(len(tokens))] == [columns.place(t) for t in tokens]
 
 
+def test_a_place_in_a_row_of_several_sequences_says_which() -> None:
+    columns = batch([2, 1, 2], rows=np.array([7, 7, 8]), within=np.array([0, 1, 0]))
+    places = [columns.place(token) for token in range(5)]
+    assert str(places[2]) == "rollouts.parquet, row 7, sequence 1, token 0"
+    shuffled = [places[i] for i in (3, 1, 4, 0, 2)]
+    assert sorted(shuffled, key=lambda place: place.order) == places
+    assert columns.take(np.array([2, 1])).place(2) == places[2]
+
+
 def test_taken_sequences_keep_their_place_where_no_rows_are_named() -> None:
     columns = batch([2, 1, 3], rows=None)
     assert columns.take(np.array([2, 1])).place(0) == columns.place(3)

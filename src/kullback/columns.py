@@ -15,7 +15,7 @@ from kullback.arrays import to_numpy
 # The fields of ``Columns`` by their shape, for what treats all of them alike.
 _BY_TOKEN = ("mask", "tokens", "token_bytes", "versions")
 _BY_TOKEN_AND_ROLE = ("log_probs", "entropy", "exact")
-_BY_SEQUENCE = ("clusters", "text", "rows")
+_BY_SEQUENCE = ("clusters", "text", "rows", "within")
 
 SENTINEL = -9999.0  # what engines write where they have no log-prob (or clamped a −inf)
 
@@ -44,14 +44,24 @@ class TopK(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a token stands: the file, the row in it, and the position in the sequence."""
+    """Where a token stands: the file, the row in it, and the position in the sequence.
+
+    Where a row holds several sequences, ``sequence`` says which, counted from 0.
+    """
 
     source: str
     row: int
     position: int
+    sequence: int | None = None
+
+    @property
+    def order(self) -> tuple[str, int, int, int]:
+        """What sorts places as they stand in their sources."""
+        return self.source, self.row, self.sequence or 0, self.position
 
     def __str__(self) -> str:
-        where = f"row {self.row}, token {self.position}"
+        which = "" if self.sequence is None else f"sequence {self.sequence}, "
+        where = f"row {self.row}, {which}token {self.position}"
         return f"{self.source}, {where}" if self.source else where
 
 
@@ -78,6 +88,7 @@ class Columns:
         labels: What is known of each sequence (``step``, ``temperature``, …), [sequences] each.
         source: Where the sequences come from (a file name).
         rows: The row of each sequence in its source, [sequences].
+        within: Where a row holds several sequences, which of them each one is, [sequences].
 
     Raises:
         ValueError: An array does not have the length that ``lengths`` asks for.
@@ -108,6 +119,7 @@ class Columns:
     labels: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     source: str = ""
     rows: NDArray[np.int64] | None = None
+    within: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         if self.lengths.ndim != 1 or (self.lengths < 0).any():
@@ -166,7 +178,8 @@ class Columns:
     def place_in(self, sequence: int, position: int) -> Place:
         """Where a position of a sequence stands."""
         row = sequence if self.rows is None else int(self.rows[sequence])
-        return Place(self.source, row, position)
+        which = None if self.within is None else int(self.within[sequence])
+        return Place(self.source, row, position, which)
 
     def outside(self, flags: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """The tokens before the first, and those behind the last, flagged token of a sequence."""

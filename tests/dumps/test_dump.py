@@ -48,7 +48,7 @@ def test_a_name_with_a_bracket_is_a_file_before_it_is_a_pattern(plain):
         ("none.parquet", "none.parquet: there is no such file"),
         ("*.npz", "*.npz: there is no such file"),
         ("x**/a", "x**/a"),
-        ("empty", "empty holds no .parquet or .jsonl file"),
+        ("empty", "empty holds no .parquet, .arrow"),
         ("notes.txt", "notes.txt begins neither as Parquet (PAR1) nor as JSON lines"),
         ("nothing.jsonl", "nothing.jsonl is empty"),
         ([], "no file is named"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kullback.dumps import DumpError, read
-from kullback.dumps.batch import CHUNK_TOKENS
+from kullback.dumps.chunks import CHUNK_TOKENS
 
 ROW = {"log_probs.a": [-1.0, -2.0], "log_probs.b": [-1.5, -2.5]}
 

@@ -10,9 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kullback.dumps import DumpError, parquet, read
-from kullback.dumps.batch import CHUNK_TOKENS, Use
-from kullback.dumps.layout import Held
+from kullback.dumps import DumpError, read
+from kullback.dumps.chunks import CHUNK_TOKENS
 
 
 def written(path: Path, table: pa.Table, **options: Any) -> Path:
@@ -110,23 +109,6 @@ def test_bytes_and_texts_may_be_dictionaries(tmp_path: Path):
     (chunk,) = read(written(tmp_path / "a.parquet", table))
     assert list(chunk.token_bytes or ()) == [b"a", None, b"bc"]
     assert chunk.text == ["x", "y"]
-
-
-def test_bytes_hidden_behind_a_null_are_not_shown():
-    kind = pa.binary()
-    hidden = pa.Array.from_buffers(
-        kind,
-        3,
-        [
-            pa.py_buffer(bytes([0b101])),
-            pa.py_buffer(np.array([0, 1, 3, 4], np.int32).tobytes()),
-            pa.py_buffer(b"axxb"),
-        ],
-    )
-    table = pa.table({"t": pa.ListArray.from_arrays([0, 3], hidden)})
-    batch = parquet._batch(table, [Use("token_bytes", "t", Held(1, "bytes"))], 0)
-    assert list(batch.values[0].values) == [b"a", None, b"b"]
-    assert batch.values[0].values.joined(0, 3) == b"ab"
 
 
 def test_columns_of_nulls_are_missing_log_probs(tmp_path: Path):

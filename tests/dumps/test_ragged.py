@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kullback.dumps.ragged import Ragged, TokenBytes, starts
+from kullback.dumps.ragged import Ragged, Runs, TokenBytes, end_to_end, part, starts
 
 LISTS = st.lists(st.none() | st.lists(st.integers(-5, 5), max_size=4), max_size=6)
 
@@ -59,3 +61,43 @@ def test_token_bytes_count_from_the_end_and_know_their_bounds():
     assert (whole[-2], whole[-1]) == (b"a", None)
     with pytest.raises(IndexError):
         whole[2]
+
+
+@given(LISTS, st.integers(0, 6), st.integers(0, 6))
+@settings(derandomize=True)
+def test_parts_end_to_end_are_the_whole(rows, i, j):
+    first, last = sorted((min(i, len(rows)), min(j, len(rows))))
+    packed = Ragged.of([None if row is None else np.array(row, dtype=float) for row in rows])
+    pieces = [packed.part(0, first), packed.part(first, last), packed.part(last, len(rows))]
+    assert unpacked(pieces[1]) == rows[first:last]
+    assert unpacked(end_to_end(pieces)) == rows
+
+
+@given(st.lists(st.none() | st.binary(max_size=3), max_size=8), st.integers(0, 8))
+@settings(derandomize=True)
+def test_parts_of_token_bytes_end_to_end_are_the_whole(pieces, cut):
+    whole, cut = spelled(pieces), min(cut, len(pieces))
+    parts = [part(whole, 0, cut), part(whole, cut, len(pieces))]
+    assert list(parts[1]) == pieces[cut:]
+    assert list(end_to_end(parts)) == pieces
+
+
+VALUES = st.lists(st.sampled_from([None, float("nan"), 1, "a"]), max_size=12)
+
+
+@given(VALUES, st.integers(0, 12), st.integers(0, 12))
+@settings(derandomize=True)
+def test_runs_are_the_values_they_were_made_of(values, i, j):
+    runs = Runs.of(values, np.ones(len(values), dtype=np.int64))
+    first, last = sorted((min(i, len(values)), min(j, len(values))))
+    pieces = [runs.part(0, first), runs.part(first, last), runs.part(last, len(values))]
+    for one, expected in ((runs, values), (pieces[1], values[first:last])):
+        assert len(one) == len(expected)
+        assert repr([one.values[k] for k in one.run_of(np.arange(len(one)))]) == repr(expected)
+    whole = end_to_end(pieces)
+    assert (repr(whole.values), whole.lengths.tolist()) == (
+        repr(runs.values),
+        runs.lengths.tolist(),
+    )
+    assert (runs.lengths > 0).all()
+    assert all(repr(a) != repr(b) for a, b in pairwise(runs.values))

@@ -64,8 +64,8 @@ def report(
 ) -> None:
     """Report every KL of a dump, with its interval and what is wrong with it.
 
-    FILES are rollout dumps: Parquet or JSONL files, folders or patterns. Asked for is the KL of the
-    sampler against every other role, and of the policy against the reference.
+    FILES are rollout dumps (Parquet, Arrow, JSONL or NPZ), folders or patterns. Asked for is the KL
+    of the sampler against every other role, and of the policy against the reference.
 
     \b
     Examples:

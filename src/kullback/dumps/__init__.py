@@ -1,10 +1,18 @@
 """Files to columns and back: rollout dumps, ours and other projects'.
 
-The way of a row, file by file: ``dump`` opens the files; ``jsonl`` and ``parquet`` say what their
-columns hold; ``recognize`` takes each for a part of ``layout``, by its name or by one of
-``aliases``; ``jsonl`` and ``parquet`` then give the rows in a ``batch`` of ``ragged`` lists;
-``checks`` leaves out the damaged ones; ``assemble``, with ``heads`` for top-k lists, makes
-``Columns`` of the rest. ``write`` goes the other way, and ``errors`` says what was wrong.
+The way of a row, file by file:
+
+- ``dump`` opens the files, and ``formats`` tells each one's format by its first bytes;
+- ``parquet``, ``arrow_ipc`` (both by ``arrow_lists``), ``jsonl`` (by ``compression``) and ``npz``
+  each say with ``columns`` what a file holds, and with ``batches`` hand over its rows;
+- ``grain`` says what a row is, and ``recognize`` takes each column for a part of ``layout``, by its
+  name or by one of ``aliases``;
+- the rows come in a ``batch`` of ``ragged`` lists; where a row is no sequence, ``packed`` cuts it
+  or ``long_form`` joins it to its neighbors, which ``ids`` tell apart;
+- ``chunks`` are cut, ``checks`` leaves out damaged sequences, and ``assemble``, with ``heads`` for
+  top-k lists, makes ``Columns`` of the rest.
+
+``write`` goes the other way, and ``errors`` says what was wrong.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ project, and recognition asks first whose columns are there.
 
 from __future__ import annotations
 
-from kullback.dumps.layout import family, role_of
+from kullback.dumps.layout import canonical, family, role_of
 
 # column -> the parts it can be. Of several, what the column holds decides. No part at all: it
 # looks like one but does not line up with the log-probs (see NOT_ALIGNED).
@@ -127,6 +127,13 @@ COMMON: dict[str, tuple[str, ...]] = {
     "min_p": ("sampling.min_p",),
 }
 
+# Usual names of what cuts or joins rows, by grain; they are read in files of that grain only.
+CUT_NAMES: dict[str, dict[str, str]] = {
+    "sequence": {},
+    "batch": {"cu_seq_lens": "cu_seqlens"},
+    "token": {"sequence_id": "sequence", "seq_id": "sequence", "sample_id": "sequence"},
+}
+
 # Names that say nothing by themselves: taken only beside that project's other columns.
 GENERIC = frozenset({"logprobs", "log_probs", "old_logprobs", "entropy", "uid", "input"})
 
@@ -135,6 +142,20 @@ NOT_ALIGNED = {
     "AReaL": "AReaL keeps its log-probs shifted against each other by one token until the "
     "advantages are computed, and the names do not tell whether that was done",
 }
+
+
+def parts_of(column: str) -> set[str]:
+    """All that a column of this name is in some dump; empty if nobody here knows the name.
+
+    Example:
+        >>> sorted(parts_of("log_probs")), parts_of("reward")
+        (['log_probs.current', 'log_probs.old'], set())
+    """
+    if part := canonical(column):
+        return {part}
+    tables = (*ALIASES.values(), COMMON)
+    return {part for table in tables for part in table.get(column, ())}
+
 
 _MEANINGS = {
     "log_probs.rollout": "the engine's log-probs",
@@ -149,6 +170,8 @@ _MEANINGS = {
     "prompt": "the prompt (one cluster per prompt)",
     "prompt_id": "the prompt (one cluster per prompt)",
     "versions": "the version of the weights",
+    "sequence": "the sequence that a token belongs to",
+    "cu_seqlens": "where each sequence of a packed row begins",
 }
 
 

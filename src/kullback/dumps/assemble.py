@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from kullback.columns import Columns, TopK, cluster_keys, floating
 from kullback.dumps import heads
-from kullback.dumps.batch import Batch, Use
+from kullback.dumps.batch import Batch, Fault, Use
 from kullback.dumps.checks import per_token, sound
 from kullback.dumps.errors import Damaged
+from kullback.dumps.ids import mixed_keys
 from kullback.dumps.layout import role_of
 from kullback.dumps.ragged import Ragged, TokenBytes, starts
 
@@ -47,17 +48,15 @@ class Assembler:
         """The usable rows of a batch; None if there are none."""
         self.unused |= batch.unused
         batch, lengths = sound(batch)
-        offset = 1 if self.counted == "line" else 0
-        self.damaged = [
-            Damaged(self.path, row, f"{self.counted} {row + offset}", reason)
-            for row, reason in sorted(batch.faults.items())
-        ]
+        faults = sorted(batch.faults, key=lambda fault: (fault.row, fault.within or 0))
+        self.damaged = [self._damaged(fault) for fault in faults]
         if not len(batch.rows):
             return None
         filled = _filled(batch, lengths)
         tokens = _ids(filled["tokens"]) if "tokens" in filled else None
         whole = {use.part: v for use, v in zip(batch.uses, batch.values, strict=True)}
-        keys, kind = self._clusters(whole, batch.rows)
+        numbers = batch.rows if batch.numbers is None else batch.numbers
+        keys, kind = self._clusters(whole, numbers)
         return Columns(
             lengths=lengths,
             mask=_mask(batch, lengths),
@@ -74,17 +73,28 @@ class Assembler:
             labels=_labels(whole),
             source=self.name,
             rows=batch.rows,
+            within=batch.within,
         )
 
+    def _damaged(self, fault: Fault) -> Damaged:
+        place = self.place(fault.row)
+        if fault.within is not None:
+            place += f", sequence {fault.within}"
+        return Damaged(self.path, fault.row, place, fault.reason)
+
+    def place(self, row: int) -> str:
+        """A row as a person counts it: ``row 16`` or ``line 17``."""
+        return f"line {row + 1}" if self.counted == "line" else f"row {row}"
+
     def _clusters(
-        self, whole: dict[str, Any], rows: NDArray[np.int64]
+        self, whole: dict[str, Any], numbers: NDArray[np.int64]
     ) -> tuple[NDArray[np.uint64], str]:
         if "prompt_id" in whole:
-            return _mixed_keys(whole["prompt_id"]), "prompt"
+            return mixed_keys(whole["prompt_id"]), "prompt"
         if "prompt" in whole:
             return cluster_keys(_prompt_texts(whole["prompt"])), "prompt"
-        # Unique over all files: the file's key sets where its rows begin to count.
-        return cluster_keys(cluster_keys([self.path]) + rows.astype(np.uint64)), "sequence"
+        # Unique over all files: the file's key sets where its sequences begin to count.
+        return cluster_keys(cluster_keys([self.path]) + numbers.astype(np.uint64)), "sequence"
 
     def _heads(
         self,
@@ -193,21 +203,6 @@ def _labels(whole: dict[str, Any]) -> dict[str, NDArray[Any]]:
         else:
             labels[part] = np.array(values, dtype=np.float64)
     return labels
-
-
-def _mixed_keys(ids: Sequence[int | float | str]) -> NDArray[np.uint64]:
-    """Keys of ids that may be numbers in one row and text in the next.
-
-    Each by its own type: the key of a prompt must not depend on its neighbors in a chunk.
-    """
-    numbers = np.array([not isinstance(one, str) for one in ids], dtype=np.bool_)
-    keys = np.zeros(len(ids), dtype=np.uint64)
-    if numbers.any():
-        whole = [int(one) % 2**64 for one in ids if not isinstance(one, str)]
-        keys[numbers] = cluster_keys(np.array(whole, dtype=np.uint64))
-    if not numbers.all():
-        keys[~numbers] = cluster_keys([one for one in ids if isinstance(one, str)])
-    return keys
 
 
 def _prompt_texts(prompts: Ragged | list[Any]) -> list[str]:

@@ -140,7 +140,7 @@ def _is_number(one: Any) -> bool:
     return isinstance(one, float) or _is_whole(one)
 
 
-def _is_id(one: Any) -> bool:
+def is_id(one: Any) -> bool:
     """A text, or a whole number; pandas makes floats of numbers where one is missing."""
     if isinstance(one, float):
         return one.is_integer() and abs(one) < 2**53
@@ -152,7 +152,7 @@ _SCALARS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "text": (_is_text, "a text"),
     "sampling.log_probs": (_is_text, "a text"),
     "versions": (_is_whole, "a whole number"),
-    "prompt_id": (_is_id, "a whole number or a text"),
+    "prompt_id": (is_id, "a whole number or a text"),
     "sequence_mask": (lambda one: one in (0, 1), "0 or 1"),
     "prompt": (lambda _: True, "a prompt"),
     "top_k": (lambda one: _is_whole(one) and one >= 0, "the length of a list"),

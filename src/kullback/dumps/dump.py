@@ -7,15 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from kullback.columns import Columns
-from kullback.dumps import jsonl, parquet
+from kullback.dumps import long_form, packed
 from kullback.dumps.assemble import Assembler
+from kullback.dumps.chunks import chunked
 from kullback.dumps.errors import Damaged, DumpError
-from kullback.dumps.layout import spoken
+from kullback.dumps.formats import READERS, SUFFIXES, format_of
+from kullback.dumps.grain import SAID
+from kullback.dumps.layout import CUTS, spoken
 from kullback.dumps.recognize import Recognition, recognize
 from kullback.question import presumed_sampler
 
 NAMED_AT_MOST = 1000
-_READERS = {"Parquet": parquet, "JSON lines": jsonl}
 
 
 def read(
@@ -27,8 +29,8 @@ def read(
     """Open rollout dumps; the sequences are read when the result is iterated.
 
     Args:
-        files: Paths or patterns (``rollouts/*.parquet``); a folder stands for the .parquet and
-            .jsonl files in it. A file named twice is read once.
+        files: Paths or patterns (``rollouts/*.parquet``); a folder stands for the dumps in
+            it, by their suffixes (``formats.SUFFIXES``). A file named twice is read once.
         map: What a column is, where its name does not say: role or part to column, as in
             ``{"current": "my_log_probs", "mask": "loss_mask"}``.
         strict: Raise at the first damaged row in place of leaving it out.
@@ -37,7 +39,7 @@ def read(
         The dump: iterate it, as often as you like, for ``Columns`` of whole sequences.
 
     Raises:
-        DumpError: There is no such file, it is neither Parquet nor JSON lines, its columns cannot
+        DumpError: There is no such file, its format is none that is read here, its columns cannot
             be told, or the files do not have the same ones.
 
     Example:
@@ -56,9 +58,10 @@ def read(
 def _matching(name: str) -> list[str]:
     path = Path(name)
     if path.is_dir():
-        inside = sorted(str(one) for one in path.iterdir() if one.suffix in (".parquet", ".jsonl"))
+        inside = sorted(str(one) for one in path.iterdir() if one.name.endswith(SUFFIXES))
         if not inside:
-            raise DumpError(f"{name} holds no .parquet or .jsonl file: name the files or a pattern")
+            listed = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+            raise DumpError(f"{name} holds no {listed} file: name the files or a pattern")
         return inside
     if path.exists():
         return [str(path)]
@@ -88,7 +91,8 @@ class Dump:
         unused: The other columns, each with the reason.
         roles: The roles that have log-probs.
         sampler: The role taken as the sampler, and why.
-        rows: The number of rows; for JSON lines None until all were read.
+        rows: The number of sequences; None until all were read where the files do not say it
+            (JSON lines, Arrow streams, packed rows, one row per token).
         damaged_rows: How many rows were left out in the last reading.
         damaged: The first 1000 of them, each with its file, place and reason.
     """
@@ -98,17 +102,19 @@ class Dump:
         common = os.path.commonpath([Path(path).absolute().parent for path in files])
         self.names = tuple(os.path.relpath(path, common) for path in files)
         self.strict = strict
-        self._formats = {path: _format(path) for path in files}
+        self._formats = {path: format_of(path) for path in files}
         self._found: dict[str, Recognition] = {}
         self.rows: int | None = 0
         for path in files:
-            held, rows = _READERS[self._formats[path]].columns(path)
-            self._found[path] = recognize(path, held, map)
+            held, rows = READERS[self._formats[path]].columns(path)
+            found = self._found[path] = recognize(path, held, map)
+            rows = rows if found.grain == "sequence" else None
             self.rows = None if rows is None or self.rows is None else self.rows + rows
         first, *others = self._found.values()
         for other in others:
             _require_same(first, other)
-        self.format = f"{first.layout} {' and '.join(dict.fromkeys(self._formats.values()))}"
+        forms = (f"{self._formats[path]}{SAID[one.grain]}" for path, one in self._found.items())
+        self.format = f"{first.layout} {' and '.join(dict.fromkeys(forms))}"
         self.columns = tuple(first.guesses)
         self.unused: dict[str, str] = {}
         for one in self._found.values():
@@ -146,10 +152,15 @@ class Dump:
 
         Damaged rows are added to those already named.
         """
-        form = self._formats[path]
+        form, found = self._formats[path], self._found[path]
         name = self.names[self.files.index(path)]
         assembler = Assembler(path, name, "line" if form == "JSON lines" else "row")
-        for batch in _READERS[form].batches(path, self._found[path].uses):
+        batches = READERS[form].batches(path, found.uses)
+        if found.grain == "batch":
+            batches = packed.sequences(batches)
+        elif found.grain == "token":
+            batches = long_form.sequences(batches, path, assembler.place)
+        for batch in chunked(batches):
             columns = assembler.columns(batch)
             self._note(assembler)
             if columns is not None:
@@ -163,28 +174,12 @@ class Dump:
         self.unused |= assembler.unused
 
 
-def _format(path: str) -> str:
-    """Parquet or JSON lines, by the first bytes: a suffix is no proof."""
-    try:
-        if not Path(path).is_file():  # a pipe would lose its beginning here
-            raise DumpError(f"{path} is no regular file; it is read more than once: copy it to one")
-        with Path(path).open("rb") as file:
-            head = file.read(4096)
-    except OSError as error:
-        raise DumpError(f"{path} cannot be read: {error.strerror}") from error
-    if head.startswith(parquet.MAGIC):
-        return "Parquet"
-    if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
-        return "JSON lines"
-    what = "is empty" if not head else "begins neither as Parquet (PAR1) nor as JSON lines ({)"
-    raise DumpError(
-        f"{path} {what}: give a Parquet file, or text with one JSON object per line, uncompressed"
-    )
-
-
 def _require_same(first: Recognition, other: Recognition) -> None:
     """The files of one dump must agree on what their columns are."""
-    ours, theirs = ({(use.part, use.column) for use in one.uses} for one in (first, other))
+    ours, theirs = (
+        {(use.part, use.column) for use in one.uses if use.part not in CUTS}
+        for one in (first, other)
+    )
     if ours == theirs:
         return
     part, column = min(ours ^ theirs)

@@ -6,35 +6,36 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kullback.dumps.batch import Batch, Filling, Use
+from kullback.dumps.batch import Batch, Fault, Use
+from kullback.dumps.compression import lines
 from kullback.dumps.errors import DumpError
 from kullback.dumps.layout import Held, expected
-from kullback.dumps.ragged import Ragged
+from kullback.dumps.ragged import Ragged, Runs
 
 PEEK_LINES = 16
+DECODED_AT_ONCE = 2**22  # bytes
 
 
 def columns(path: str) -> tuple[dict[str, Held], int | None]:
     """What each key holds, by the first lines; the number of rows is not known before the end."""
     seen: dict[str, list[Held]] = {}
-    lines, objects = 0, 0
-    for _, line in islice(_lines(path), PEEK_LINES):
-        lines += 1
+    count, objects = 0, 0
+    for _, line in islice(lines(path), PEEK_LINES):
+        count += 1
         row = _parsed(line)
         if isinstance(row, str):
             continue
         objects += 1
         for key, value in row.items():
             seen.setdefault(key, []).append(_held(value))
-    if lines and not objects:
+    if count and not objects:
         raise DumpError(
-            f"{path} is not JSON lines: none of its first {lines} lines is one whole JSON object; "
+            f"{path} is not JSON lines: none of its first {count} lines is one whole JSON object; "
             "write one object per line"
         )
     return {key: _usual(kinds) for key, kinds in seen.items()}, None
@@ -56,17 +57,10 @@ def _held(value: Any) -> Held:
     return Held(0 if leaf == "other" else depth, leaf, ones)
 
 
-def _lines(path: str) -> Iterator[tuple[int, bytes]]:
-    try:
-        with Path(path).open("rb") as file:
-            for number, line in enumerate(file):
-                if line.strip():
-                    yield number, line
-    except OSError as error:
-        raise DumpError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def _parsed(line: bytes) -> dict[str, Any] | str:
+def _parsed(line: bytes | str) -> dict[str, Any] | str:
+    """The object on a line, or a sentence on what stands there."""
+    if isinstance(line, str):
+        return line
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -75,45 +69,64 @@ def _parsed(line: bytes) -> dict[str, Any] | str:
 
 
 def batches(path: str, uses: Sequence[Use]) -> Iterator[Batch]:
-    """The rows of a file, a chunk at a time."""
-    measure = next(i for i, use in enumerate(uses) if use.family == "log_probs")
-    filling = Filling()
+    """The rows of a file, some at a time."""
+    decoders = [_Decoder(use) for use in uses]
     rows: list[int] = []
     values: list[list[Any]] = []
-    faults: dict[int, str] = {}
+    faults: list[Fault] = []
     known: set[str] = set()
     late: set[str] = set()
-    for nth, (number, line) in enumerate(_lines(path)):
+    size = 0
+    for nth, (number, line) in enumerate(lines(path)):
         row = _parsed(line)
-        decoded = row if isinstance(row, str) else _decoded(row, uses)
-        size = 0 if isinstance(decoded, str) or decoded[measure] is None else len(decoded[measure])
-        if filling.closes_before(size):
-            yield _batch(uses, rows, values, faults, late)
-            rows, values, faults = [], [], {}
         if nth < PEEK_LINES:
             known |= set() if isinstance(row, str) else row.keys()
         elif not isinstance(row, str):
             late |= row.keys() - known
+        decoded = row if isinstance(row, str) else _decoded(row, decoders)
         if isinstance(decoded, str):
-            faults[number] = decoded
+            faults.append(Fault(number, decoded))
         else:
             rows.append(number)
             values.append(decoded)
+        size += len(line)
+        if size > DECODED_AT_ONCE:
+            yield _batch(uses, rows, values, faults, late)
+            rows, values, faults, size = [], [], [], 0
     if rows or faults:
         yield _batch(uses, rows, values, faults, late)
 
 
-def _decoded(row: dict[str, Any], uses: Sequence[Use]) -> list[Any] | str:
+class _Decoder:
+    """What a use asks for, found out once and not on every line."""
+
+    def __init__(self, use: Use) -> None:
+        self.use = use
+        self.column = use.column
+        # A list of one in which the value stands, as NeMo-RL has it, nests one deeper.
+        self.wrapped_depth = use.depth + 1 if use.grain == "sequence" else None
+        if use.kept == "flat":
+            self.decode = (_number, _numbers)[use.depth]
+        else:
+            self.decode = (_numbers, _nested)[use.depth - 1] if use.kept == "lists" else _plain
+
+    def __call__(self, value: Any) -> Any:
+        """The decoded value; TypeError, ValueError or OverflowError if it is something else."""
+        if isinstance(value, list) and len(value) == 1 and _held(value).depth == self.wrapped_depth:
+            value = value[0]
+        return self.decode(value)
+
+
+def _decoded(row: dict[str, Any], decoders: Sequence[_Decoder]) -> list[Any] | str:
     """What the row holds for each use; or a sentence on what it should have held."""
     decoded = []
-    for use in uses:
-        value = row.get(use.column)
-        if isinstance(value, list) and len(value) == 1 and _held(value).depth == use.depth + 1:
-            value = value[0]
+    for decoder in decoders:
+        value = row.get(decoder.column)
         try:
-            decoded.append(_DECODERS[use.depth](value))
+            decoded.append(decoder(value))
         except (TypeError, ValueError, OverflowError):
-            return f"{use.column} holds {_short(value)}, not {expected(use.part)}"
+            needed = expected(decoder.use.part, decoder.use.grain)
+            return f"{decoder.column} holds {_short(value)}, not {needed}"
     return decoded
 
 
@@ -134,6 +147,11 @@ def _numbers(value: Any) -> NDArray[np.float64] | None:
     return array
 
 
+def _number(value: Any) -> float:
+    """A number; null is NaN."""
+    return np.nan if value is None else float(value)
+
+
 def _nested(value: Any) -> Ragged | None:
     """A list of lists of numbers."""
     if value is None:
@@ -149,25 +167,32 @@ def _plain(value: Any) -> Any:
     """Half of a surrogate pair, left where a text was cut, has no UTF-8 and becomes U+FFFD."""
     if isinstance(value, str) and not value.isascii():
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return value
-
-
-_DECODERS = (_plain, _numbers, _nested)
+    return [_plain(one) for one in value] if isinstance(value, list) else value
 
 
 def _batch(
     uses: Sequence[Use],
     rows: list[int],
     values: list[list[Any]],
-    faults: dict[int, str],
+    faults: list[Fault],
     late: set[str],
 ) -> Batch:
     packed = []
     for index, use in enumerate(uses):
-        column = [one[index] for one in values]
-        packed.append((list, Ragged.of, _of_nested)[use.depth](column))
+        packed.append(_packed(use, [one[index] for one in values]))
     unused = dict.fromkeys(late, f"first seen after the {PEEK_LINES} lines that say what there is")
     return Batch(uses, packed, np.array(rows, dtype=np.int64), faults, unused)
+
+
+def _packed(use: Use, column: list[Any]) -> Any:
+    """What all rows hold, as the use asks for it."""
+    if use.kept == "runs":
+        return Runs.of(column, np.ones(len(column), dtype=np.int64))
+    if use.kept == "flat":
+        return Ragged.of(column) if use.depth else np.array(column, dtype=np.float64)
+    if use.kept == "lists":
+        return (Ragged.of, _of_nested)[use.depth - 1](column)
+    return column
 
 
 def _of_nested(rows: Sequence[Ragged | None]) -> Ragged:

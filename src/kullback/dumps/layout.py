@@ -77,11 +77,25 @@ _SHAPES: dict[str, tuple[tuple[int, tuple[str, ...]], ...]] = {
     "sampling.log_probs": ((0, ("text",)),),
 }
 
+# What cuts rows into sequences or joins them to one, by what a row is (see ``grain``).
+_CUTS: dict[str, dict[str, tuple[tuple[int, tuple[str, ...]], ...]]] = {
+    "sequence": {},
+    "batch": {"lengths": ((1, ("number",)),), "cu_seqlens": ((1, ("number",)),)},
+    "token": {"sequence": ((0, ("number", "text")),), "position": ((0, ("number",)),)},
+}
+CUTS = frozenset(name for names in _CUTS.values() for name in names)
+# What one value may say for a whole packed batch.
+_SHARED = ("step", "prompt_id", "top_k", "versions")
+
 _BY_ROLE = ("log_probs", "entropy", "top_ids", "top_log_probs", "top_k")
 
 
-def canonical(column: str) -> str | None:
+def canonical(column: str, grain: str = "sequence") -> str | None:
     """The part that a canonical column name stands for; None for any other name.
+
+    Args:
+        column: The name.
+        grain: What a row of the file is; ``lengths``, say, is a part of packed batches only.
 
     Example:
         >>> canonical("log_probs.rollout"), canonical("KL(old‖current)"), canonical("reward")
@@ -92,7 +106,8 @@ def canonical(column: str) -> str | None:
         return column if is_role(role) else None
     if column.startswith("KL("):
         return _exact(column)
-    return column if column in _SHAPES and column not in ("prompt", "sequence_mask") else None
+    known = column in _SHAPES and column not in ("prompt", "sequence_mask")
+    return column if known or column in _CUTS[grain] else None
 
 
 def _exact(column: str) -> str | None:
@@ -119,15 +134,40 @@ def role_of(part: str) -> str:
     return part.partition(".")[2]
 
 
-def depth_in(part: str, held: Held) -> int | None:
+def _shapes(part: str, grain: str) -> tuple[tuple[int, tuple[str, ...]], ...]:
+    """What the part may look like in one row."""
+    kind = family(part)
+    if kind in CUTS:
+        return _CUTS[grain].get(kind, ())
+    shapes = _SHAPES[kind]
+    if grain == "token" and kind in PER_TOKEN:
+        return tuple((depth - 1, leaves) for depth, leaves in shapes if depth)
+    if grain == "token":
+        # One value in every row of a sequence; of lists and objects that cannot be seen cheaply.
+        return tuple((0, _plain(leaves)) for depth, leaves in shapes if not depth)
+    if grain == "batch" and kind not in PER_TOKEN:
+        each = tuple((depth + 1, _plain(leaves)) for depth, leaves in shapes)
+        return (*each, (0, shapes[0][1])) if is_shareable(part) else each
+    return shapes
+
+
+def is_shareable(part: str) -> bool:
+    """Whether one value may hold for all sequences of a packed row."""
+    return family(part) in _SHARED or part.startswith("sampling.")
+
+
+def _plain(leaves: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(leaf for leaf in leaves if leaf != "other")
+
+
+def depth_in(part: str, held: Held, grain: str = "sequence") -> int | None:
     """How deep the lists of this part nest in a column that holds this; None if it cannot be it.
 
-    A column one level deeper still fits if every outer list has one entry: NeMo-RL writes a
-    batch of one per line.
+    Where a row is a sequence, a column one level deeper still fits if every outer list has one
+    entry: NeMo-RL writes a batch of one per line.
     """
-    shapes = _SHAPES[family(part)]
-    for wrapped in (0, 1):
-        for depth, leaves in shapes:
+    for wrapped in (0, 1) if grain == "sequence" else (0,):
+        for depth, leaves in _shapes(part, grain):
             nothing = held.leaf == "nothing" and held.depth <= depth
             fits = held.depth == depth + wrapped and held.leaf in leaves
             if nothing or (fits and (held.ones or not wrapped)):
@@ -135,10 +175,10 @@ def depth_in(part: str, held: Held) -> int | None:
     return None
 
 
-def expected(part: str) -> str:
+def expected(part: str, grain: str = "sequence") -> str:
     """What a column of this part should hold, for a sentence."""
-    depth, leaves = _SHAPES[family(part)][0]
-    return str(Held(depth, leaves[-1]))
+    shapes = _shapes(part, grain)
+    return str(Held(shapes[0][0], shapes[0][1][-1])) if shapes else "a value per sequence"
 
 
 def spoken(part: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, overload
 
 import numpy as np
@@ -58,11 +59,42 @@ class TokenBytes(Sequence[bytes | None]):
         data = self.data[np.repeat(chosen, lengths)]
         return TokenBytes(data, starts(lengths[chosen]), self.known[chosen])
 
+    def part(self, first: int, last: int) -> TokenBytes:
+        """The tokens from ``first`` up to ``last``; nothing is copied but the starts."""
+        cuts = self.starts[first : last + 1]
+        return TokenBytes(self.data[cuts[0] : cuts[-1]], cuts - cuts[0], self.known[first:last])
+
+    @classmethod
+    def end_to_end(cls, pieces: Sequence[TokenBytes]) -> TokenBytes:
+        """All tokens of several, one after another."""
+        lengths = np.concatenate([np.diff(one.starts) for one in pieces])
+        data = np.concatenate([one.data for one in pieces])
+        return cls(data, starts(lengths), np.concatenate([one.known for one in pieces]))
+
     def spread(self, places: NDArray[np.int64], size: int) -> TokenBytes:
         """The same tokens at these places among ``size``; the others become special ids."""
         lengths, known = np.zeros(size, np.int64), np.zeros(size, np.bool_)
         lengths[places], known[places] = np.diff(self.starts), self.known
         return TokenBytes(self.data, starts(lengths), known)
+
+
+def part(values: Any, first: int, last: int) -> Any:
+    """The entries from ``first`` up to ``last`` of an array, a list or any class of this file."""
+    if isinstance(values, np.ndarray | list):
+        return values[first:last]
+    return values.part(first, last)
+
+
+def end_to_end(pieces: Sequence[Any]) -> Any:
+    """Several arrays, lists or objects of one class of this file, one after another."""
+    first = pieces[0]
+    if len(pieces) == 1:
+        return first
+    if isinstance(first, np.ndarray):
+        return np.concatenate(pieces)
+    if isinstance(first, list):
+        return list(chain.from_iterable(pieces))
+    return type(first).end_to_end(pieces)
 
 
 def starts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -109,6 +141,22 @@ class Ragged:
         values = values[entries] if isinstance(values, np.ndarray) else values.keep(entries)
         return Ragged(values, self.lengths[chosen], self.known[chosen])
 
+    def part(self, first: int, last: int) -> Ragged:
+        """The rows from ``first`` up to ``last``; no entry is copied."""
+        start = int(self.lengths[:first].sum())
+        stop = start + int(self.lengths[first:last].sum())
+        values = part(self.values, start, stop)
+        return Ragged(values, self.lengths[first:last], self.known[first:last])
+
+    @classmethod
+    def end_to_end(cls, pieces: Sequence[Ragged]) -> Ragged:
+        """All rows of several, one after another."""
+        return cls(
+            end_to_end([one.values for one in pieces]),
+            np.concatenate([one.lengths for one in pieces]),
+            np.concatenate([one.known for one in pieces]),
+        )
+
     def filled(self, lengths: NDArray[np.int64], missing: float | bool) -> Any:
         """The entries, with ``missing`` (or an empty list) in the rows that have null."""
         if self.known.all():
@@ -126,3 +174,55 @@ class Ragged:
         lengths, known = np.zeros(size, np.int64), np.zeros(size, np.bool_)
         lengths[places], known[places] = self.lengths, self.known
         return Ragged(self.values, lengths, known)
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """One value per row, of which neighbors are mostly equal: each run of equal ones once.
+
+    Args:
+        values: The value of each run; two runs side by side differ.
+        lengths: The rows of each run, [runs].
+    """
+
+    values: list[Any]
+    lengths: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, values: Sequence[Any], lengths: Sequence[int] | NDArray[np.int64]) -> Runs:
+        """Values and how often each comes; neighbors may be equal."""
+        new = [i == 0 or not _same(values[i - 1], one) for i, one in enumerate(values)]
+        firsts = np.flatnonzero(new)
+        rows = np.asarray(lengths, dtype=np.int64)
+        return cls(
+            [values[i] for i in firsts.tolist()], np.add.reduceat(rows, firsts) if new else rows
+        )
+
+    def __len__(self) -> int:
+        return int(self.lengths.sum())
+
+    @property
+    def firsts(self) -> NDArray[np.int64]:
+        """The first row of each run."""
+        return np.cumsum(self.lengths) - self.lengths
+
+    def run_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The run that each of these rows belongs to."""
+        return np.searchsorted(np.cumsum(self.lengths), rows, side="right")
+
+    def part(self, first: int, last: int) -> Runs:
+        """The rows from ``first`` up to ``last``."""
+        ends = np.cumsum(self.lengths).clip(first, last)
+        lengths = np.diff(ends, prepend=first)
+        some = np.flatnonzero(lengths)
+        return Runs([self.values[i] for i in some.tolist()], lengths[some])
+
+    @classmethod
+    def end_to_end(cls, pieces: Sequence[Runs]) -> Runs:
+        """All rows of several, one after another."""
+        values = list(chain.from_iterable(one.values for one in pieces))
+        return cls.of(values, np.concatenate([one.lengths for one in pieces]))
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one == other or (one != one and other != other)

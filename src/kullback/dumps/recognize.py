@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kullback.dumps.aliases import ALIASES, COMMON, GENERIC, NOT_ALIGNED, meaning
+from kullback.dumps.aliases import ALIASES, COMMON, GENERIC, NOT_ALIGNED, meaning, parts_of
 from kullback.dumps.batch import Use
 from kullback.dumps.errors import DumpError
+from kullback.dumps.grain import cut_part, grain_of
 from kullback.dumps.layout import (
+    CUTS,
     Held,
     canonical,
     depth_in,
@@ -51,6 +53,7 @@ class Recognition:
         guesses: The same for a person, in the same order.
         unused: The other columns, with the reason.
         layout: Whose dump it is: ``kullback``, a project's name, or ``mapped``.
+        grain: What one row of it is: a ``sequence``, a packed ``batch`` or a ``token``.
     """
 
     path: str
@@ -59,6 +62,7 @@ class Recognition:
     guesses: list[Guess] = field(default_factory=list)
     unused: dict[str, str] = field(default_factory=dict)
     layout: str = "mapped"
+    grain: str = "sequence"
 
     @property
     def roles(self) -> list[str]:
@@ -69,10 +73,20 @@ class Recognition:
         """The column that is this part so far."""
         return next((use.column for use in self.uses if use.part == part), None)
 
+    def depth(self, part: str, column: str) -> int | None:
+        """How deep the lists of the part nest in this column; None if it cannot be it."""
+        return depth_in(part, self.held[column], self.grain)
+
     def take(self, part: str, column: str, how: str, reason: str) -> None:
         """Use a column as a part."""
-        self.uses.append(Use(part, column, self.held[column]))
+        self.uses.append(Use(part, column, self.held[column], self.grain))
         self.guesses.append(Guess(spoken(part), column, how, reason))
+
+    def drop(self, part: str, reason: str) -> None:
+        """Do without a part after all."""
+        index = [use.part for use in self.uses].index(part)
+        self.unused[self.uses.pop(index).column] = reason
+        del self.guesses[index]
 
 
 def recognize(path: str, held: Mapping[str, Held], map: Mapping[str, str]) -> Recognition:
@@ -90,7 +104,7 @@ def recognize(path: str, held: Mapping[str, Held], map: Mapping[str, str]) -> Re
         DumpError: A mapped column does not exist or cannot be what it is mapped to; two columns
             claim one role; fewer than two roles have log-probs.
     """
-    found = Recognition(path, held)
+    found = Recognition(path, held, grain=grain_of(held, map))
     for key, column in map.items():
         _take_mapped(found, key, column)
     mapped = set(map.values())
@@ -100,18 +114,28 @@ def recognize(path: str, held: Mapping[str, Held], map: Mapping[str, str]) -> Re
     if ours or leaders:
         found.layout = "kullback" if ours else " or ".join(leaders)
     # Own names first: an alias must not take a role that has its own column.
-    for name in sorted(rest, key=lambda name: canonical(name) is None):
-        if (part := canonical(name)) and not any(name in ALIASES[one] for one in leaders):
+    for name in sorted(rest, key=lambda name: canonical(name, found.grain) is None):
+        if (part := canonical(name, found.grain)) and not any(
+            name in ALIASES[one] for one in leaders
+        ):
             _take(found, part, name, "canonical", "named as in a kullback dump")
+        elif part := cut_part(name, found.grain):
+            _take(found, part, name, "alias", f"a usual name for {meaning(part)}")
         else:
             _take_alias(found, name, leaders)
     _pair_heads(found)
+    _require_one_cut(found)
     _require_roles(found)
     return found
 
 
 def _take_mapped(found: Recognition, key: str, column: str) -> None:
-    part = canonical(key) or (key if key == "prompt" else None)
+    part = canonical(key, found.grain) or (key if key == "prompt" else None)
+    if part is None and key in CUTS:
+        raise DumpError(
+            f"{found.path}: nothing can be mapped to {key}, as a row is a {found.grain} there: "
+            "lengths go with flat lists of log-probs, sequence with one log-prob per row"
+        )
     part = part or (f"log_probs.{key}" if is_role(key) else None)
     if part is None:
         raise DumpError(
@@ -123,12 +147,18 @@ def _take_mapped(found: Recognition, key: str, column: str) -> None:
             f"{found.path} has no column {column!r} to take as {key}: it has "
             f"{', '.join(sorted(found.held))}"
         )
-    if depth_in(part, found.held[column]) is None:
+    if found.depth(part, column) is None:
         raise DumpError(
             f"{found.path}: column {column} holds {found.held[column]}, but {spoken(part)} needs "
-            f"{expected(part)}"
+            f"{expected(part, found.grain)}"
         )
     found.take(part, column, "map", f"mapped to {key} by the caller")
+
+
+def _require_one_cut(found: Recognition) -> None:
+    """Of lengths and their running sums, one is enough."""
+    if found.column_of("lengths") and found.column_of("cu_seqlens"):
+        found.drop("cu_seqlens", f"the lengths are taken from {found.column_of('lengths')}")
 
 
 def _leaders(columns: Mapping[str, Held]) -> list[str]:
@@ -154,7 +184,7 @@ def _take_alias(found: Recognition, name: str, leaders: list[str]) -> None:
             found.unused[name] = _undecided(tables)
             return
     meanings = {
-        next((p for p in parts if depth_in(p, found.held[name]) is not None), None)
+        next((p for p in parts if found.depth(p, name) is not None), None)
         for parts in tables.values()
     }
     if not tables:
@@ -162,7 +192,7 @@ def _take_alias(found: Recognition, name: str, leaders: list[str]) -> None:
     elif len(meanings) > 1:
         found.unused[name] = _undecided(tables)
     elif (part := meanings.pop()) is None:
-        found.unused[name] = _no_use(tables, found.held[name])
+        found.unused[name] = _no_use(tables, found.held[name], found.grain)
     elif family(part) == "log_probs" and (shifted := set(tables) & set(NOT_ALIGNED)):
         found.unused[name] = NOT_ALIGNED[shifted.pop()]
     else:
@@ -181,26 +211,31 @@ def _undecided(tables: Mapping[str, tuple[str, ...]]) -> str:
     return f"the name alone does not say whose it is ({listed}): map it"
 
 
-def _no_use(tables: Mapping[str, tuple[str, ...]], held: Held) -> str:
+def _no_use(tables: Mapping[str, tuple[str, ...]], held: Held, grain: str) -> str:
     project, parts = next(iter(tables.items()))
     if not parts:
         return f"in {project} it covers other tokens than the log-probs do"
-    return f"holds {held}, but {spoken(parts[0])} needs {expected(parts[0])}"
+    return f"holds {held}, but {spoken(parts[0])} needs {expected(parts[0], grain)}"
 
 
 def _take(found: Recognition, part: str, name: str, how: str, reason: str) -> None:
     other = found.column_of(part)
-    if depth_in(part, found.held[name]) is None:
-        found.unused[name] = f"holds {found.held[name]}, but {spoken(part)} needs {expected(part)}"
+    if found.depth(part, name) is None:
+        needed = expected(part, found.grain)
+        found.unused[name] = f"holds {found.held[name]}, but {spoken(part)} needs {needed}"
     elif other is None or (family(part) == "mask" and how == "alias" and _is_alias(found, part)):
         found.take(part, name, how, reason)
-    elif family(part) == "log_probs" and how != "canonical" and _is_alias(found, part):
+    elif _must_be_one(part) and how != "canonical" and _is_alias(found, part):
         raise DumpError(
             f"{found.path}: {other} and {name} both look like {spoken(part)}: say which it is, "
             f"--map {spoken(part)}=COLUMN"
         )
     else:
         found.unused[name] = f"{spoken(part)} is taken from {other}"
+
+
+def _must_be_one(part: str) -> bool:
+    return family(part) in ("log_probs", "sequence")
 
 
 def _is_alias(found: Recognition, part: str) -> bool:
@@ -211,26 +246,41 @@ def _is_alias(found: Recognition, part: str) -> bool:
 def _pair_heads(found: Recognition) -> None:
     """Ids without log-probs, or the other way round, are no head."""
     parts = {use.part for use in found.uses}
-    for use, guess in list(zip(found.uses, found.guesses, strict=True)):
+    for use in list(found.uses):
         if use.family not in ("top_ids", "top_log_probs", "top_k"):
             continue
         role = role_of(use.part)
         absent = [p for p in (f"top_ids.{role}", f"top_log_probs.{role}") if p not in parts]
         if absent:
-            found.uses.remove(use)
-            found.guesses.remove(guess)
-            found.unused[use.column] = f"{absent[0]} is not there"
+            found.drop(use.part, f"{absent[0]} is not there")
 
 
 def _require_roles(found: Recognition) -> None:
     if len(set(found.roles)) >= 2:
         return
     roles = ", ".join(found.roles) or "none"
-    hint = "; ".join(_open_cases(found)) or f"columns: {', '.join(sorted(found.held)) or 'none'}"
+    hint = (
+        "; ".join([*_single_numbers(found), *_open_cases(found)])
+        or f"columns: {', '.join(sorted(found.held)) or 'none'}"
+    )
     raise DumpError(
         f"{found.path} has log-probs of {roles}, and a KL needs those of two policies: name them "
         f"with --map role=column ({hint})"
     )
+
+
+def _single_numbers(found: Recognition) -> list[str]:
+    """What to do where a row seems to be a token, and nothing says of which sequence."""
+    single = [
+        name
+        for name, held in found.held.items()
+        if held == Held(0, "number") and any(family(p) == "log_probs" for p in parts_of(name))
+    ]
+    if not single or found.grain != "sequence":
+        return []
+    return [
+        f"{single[0]} holds one number: if a row is a token, --map sequence=COLUMN says of what"
+    ]
 
 
 def _open_cases(found: Recognition) -> list[str]:

@@ -59,7 +59,4 @@ def _one(columns: Columns, question: Question, token: int, size: float) -> Contr
 
 def merged(contributors: Iterable[Contributor]) -> tuple[Contributor, ...]:
     """The largest of several lists; of equals, the one that stands first in its source."""
-    ordered = sorted(
-        contributors, key=lambda c: (-c.size, c.place.source, c.place.row, c.place.position)
-    )
-    return tuple(ordered[:KEPT])
+    return tuple(sorted(contributors, key=lambda c: (-c.size, c.place.order))[:KEPT])

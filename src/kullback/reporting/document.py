@@ -213,7 +213,8 @@ def _top(state: QuestionState) -> list[dict[str, Any]]:
 
 def _contributor(name: str, one: Contributor, total: float) -> dict[str, Any]:
     before, token, after = one.text or (None, None, None)
-    return {
+    which = {} if one.place.sequence is None else {"sequence": one.place.sequence}
+    return which | {
         "by": name,
         "size": one.size,
         "share": one.size / total if total else math.nan,

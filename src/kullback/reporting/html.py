@@ -149,10 +149,14 @@ def _worst(top: list[dict[str, Any]]) -> str:
             text = f"{before}<mark>{token}</mark>{after}"
         rows.append(
             (one["by"], number(one["size"]), percent(one["share"]), number(one["log_p"]),
-             number(one["log_q"]), one["source"], str(one["row"]), str(one["position"]), _Raw(text))
+             number(one["log_q"]), one["source"], _row(one), str(one["position"]), _Raw(text))
         )  # fmt: skip
     head = ("largest", "nats", "share", "log p", "log q", "file", "row", "token", "text")
     return _table(head, rows, text=(8,)) if rows else ""
+
+
+def _row(one: dict[str, Any]) -> str:
+    return f"{one['row']}, sequence {one['sequence']}" if "sequence" in one else str(one["row"])
 
 
 def _checks(report: dict[str, Any]) -> str:

@@ -52,6 +52,8 @@ PER_TOKEN = (
     "versions",
 )
 
+LABEL = "label."  # before the name of a column that is read because the caller asks for it
+
 # What a part holds, by family. NeMo-RL's whole-sequence mask and a prompt in full have no column
 # in the canonical dump; they are read from other projects' files only.
 _SHAPES: dict[str, tuple[tuple[int, tuple[str, ...]], ...]] = {
@@ -75,7 +77,10 @@ _SHAPES: dict[str, tuple[tuple[int, tuple[str, ...]], ...]] = {
     "sampling.top_k": ((0, ("number",)),),
     "sampling.min_p": ((0, ("number",)),),
     "sampling.log_probs": ((0, ("text",)),),
+    "label": ((0, ("number", "flag", "text")),),
 }
+
+_NO_COLUMN = ("prompt", "sequence_mask", "label")  # of the canonical dump
 
 _BY_ROLE = ("log_probs", "entropy", "top_ids", "top_log_probs", "top_k")
 
@@ -92,7 +97,7 @@ def canonical(column: str) -> str | None:
         return column if is_role(role) else None
     if column.startswith("KL("):
         return _exact(column)
-    return column if column in _SHAPES and column not in ("prompt", "sequence_mask") else None
+    return column if column in _SHAPES and column not in _NO_COLUMN else None
 
 
 def _exact(column: str) -> str | None:
@@ -110,6 +115,8 @@ def family(part: str) -> str:
     """The family of a part: ``log_probs`` for ``log_probs.rollout``, ``exact`` for a KL."""
     if part.startswith("KL("):
         return "exact"
+    if part.startswith(LABEL):
+        return "label"
     head = part.partition(".")[0]
     return head if head in _BY_ROLE else part
 
@@ -135,6 +142,11 @@ def depth_in(part: str, held: Held) -> int | None:
     return None
 
 
+def is_label(part: str) -> bool:
+    """Whether it says something of each sequence that stays with it as a label."""
+    return part in ("step", "prompt_id") or part.startswith(("sampling.", LABEL))
+
+
 def expected(part: str) -> str:
     """What a column of this part should hold, for a sentence."""
     depth, leaves = _SHAPES[family(part)][0]
@@ -150,4 +162,6 @@ def spoken(part: str) -> str:
         return f"top_k of {role_of(part)}"
     if kind == "entropy":
         return f"entropy of {role_of(part)}"
+    if kind == "label":
+        return f"label {part.removeprefix(LABEL)}"
     return "mask" if kind == "sequence_mask" else part

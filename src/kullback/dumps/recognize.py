@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kullback.dumps.aliases import ALIASES, COMMON, GENERIC, NOT_ALIGNED, meaning
 from kullback.dumps.batch import Use
 from kullback.dumps.errors import DumpError
 from kullback.dumps.layout import (
+    LABEL,
     Held,
     canonical,
     depth_in,
     expected,
     family,
+    is_label,
     role_of,
     spoken,
 )
@@ -75,7 +77,9 @@ class Recognition:
         self.guesses.append(Guess(spoken(part), column, how, reason))
 
 
-def recognize(path: str, held: Mapping[str, Held], map: Mapping[str, str]) -> Recognition:
+def recognize(
+    path: str, held: Mapping[str, Held], map: Mapping[str, str], labels: Sequence[str] = ()
+) -> Recognition:
     """Find out what the columns of a file are.
 
     What the caller maps comes first, then this project's own names, then the names of the
@@ -85,10 +89,11 @@ def recognize(path: str, held: Mapping[str, Held], map: Mapping[str, str]) -> Re
         path: The file, for sentences.
         held: What each column holds.
         map: Part or role to column, by the caller.
+        labels: Columns to read as labels of the sequences, whatever else they are.
 
     Raises:
-        DumpError: A mapped column does not exist or cannot be what it is mapped to; two columns
-            claim one role; fewer than two roles have log-probs.
+        DumpError: A mapped column or a label does not exist or cannot be what it is to be; two
+            columns claim one role; fewer than two roles have log-probs.
     """
     found = Recognition(path, held)
     for key, column in map.items():
@@ -106,6 +111,8 @@ def recognize(path: str, held: Mapping[str, Held], map: Mapping[str, str]) -> Re
         else:
             _take_alias(found, name, leaders)
     _pair_heads(found)
+    for name in labels:
+        _take_label(found, name)
     _require_roles(found)
     return found
 
@@ -129,6 +136,24 @@ def _take_mapped(found: Recognition, key: str, column: str) -> None:
             f"{expected(part)}"
         )
     found.take(part, column, "map", f"mapped to {key} by the caller")
+
+
+def _take_label(found: Recognition, name: str) -> None:
+    part = f"{LABEL}{name}"
+    if is_label(name) and found.column_of(name) == name:
+        return  # it comes under this name already
+    if name not in found.held:
+        raise DumpError(
+            f"{found.path} has no column {name!r} to read as a label: it has "
+            f"{', '.join(sorted(found.held))}"
+        )
+    if depth_in(part, found.held[name]) is None:
+        raise DumpError(
+            f"{found.path}: column {name} holds {found.held[name]}, but a label is one number, "
+            "flag or text per sequence"
+        )
+    found.unused.pop(name, None)
+    found.take(part, name, "map", "asked for as a label by the caller")
 
 
 def _leaders(columns: Mapping[str, Held]) -> list[str]:

@@ -186,28 +186,28 @@ class AxisState:
         """The name of a cell and the ends of its bin."""
         if not isinstance(key, float):
             return key, np.nan, np.nan
-        size = self._size(key)
-        if not size:
-            return _number(key, self.whole), key, key
-        high = key + size - self.whole
-        if not self.whole:
-            return f"[{key!r}, {high!r})", key, high
+        high = key + max(self._size(key) - self.whole, 0.0)
         if high == key:
-            return _number(key, True), key, key
-        dash = "–" if key >= 0 else " … "
-        return dash.join(_number(end, True) for end in (key, high)), key, high
+            return self._number(key), key, key
+        low_name, high_name = self._number(key), self._number(high)
+        if not self.whole:
+            return f"[{low_name}, {high_name})", key, high
+        return f"{low_name}{'–' if key >= 0 else ' … '}{high_name}", key, high
 
     def _size(self, key: float) -> float:
         """The width of a bin; 0 where a cell is one value."""
         if self.axis in IN_POWERS:
             return key
-        return (
-            0.0 if self.width is None or not np.isfinite(key) else float(np.ldexp(1.0, self.width))
-        )
+        is_value = self.width is None or not np.isfinite(key)
+        return 0.0 if is_value else float(np.ldexp(1.0, self.width or 0))
 
-
-def _number(value: float, whole: bool) -> str:
-    return str(int(value)) if whole and abs(value) <= 2.0**53 else repr(value)
+    def _number(self, value: float) -> str:
+        """A number in six digits, where they tell the cells apart."""
+        if self.whole and abs(value) <= 2.0**53:
+            return str(int(value))
+        numbers = [key for key in self.cells if isinstance(key, float)]
+        told_apart = len({f"{key:.6g}" for key in numbers}) == len(numbers)
+        return f"{value:.6g}" if told_apart else repr(value)
 
 
 def _low_end(key: Key, width: int | None) -> Key:

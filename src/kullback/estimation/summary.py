@@ -72,7 +72,7 @@ class Summary:
             raise ValueError("one side is clustered by prompt and the other by sequence")
         if self.questions.keys() != other.questions.keys():
             raise ValueError("the two sides answer different questions: ask both the same")
-        if any(self.by[q].keys() != other.by[q].keys() for q in self.by):
+        if _axes(self.by) != _axes(other.by):
             raise ValueError("the two sides are split by different axes: split both alike")
         return Summary(
             questions=_added(self.questions, other.questions),
@@ -84,6 +84,10 @@ class Summary:
             cluster_kind=self.cluster_kind,
             by={q: _added(axes, other.by[q]) for q, axes in self.by.items()},
         )
+
+
+def _axes(by: dict[Question, dict[str, AxisState]]) -> dict[Question, set[str]]:
+    return {question: set(axes) for question, axes in by.items()}
 
 
 def _added(a: dict[K, Any], b: dict[K, Any]) -> dict[K, Any]:

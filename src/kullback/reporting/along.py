@@ -38,10 +38,13 @@ def cell_caption(one: dict[str, Any], axis: str) -> str:
     if not cells:
         return f"No token counts, so there is nothing by {axis}."
     best = cells[0]["estimates"]["k1"]
-    said = [
-        f"KL by k1 in {best['unit']}; each interval holds at {best['confidence']:.0%} on its own: "
-        f"of {len(cells)} cells, {len(cells) * (1 - best['confidence']):.2g} are expected to miss."
-    ]
+    said = [f"KL by k1 in {best['unit']}."]
+    intervals = sum(cell["estimates"]["k1"]["low"] is not None for cell in cells)
+    if intervals:
+        said.append(
+            f"Each interval holds at {best['confidence']:.0%} on its own: of {intervals}, "
+            f"{intervals * (1 - best['confidence']):.2g} are expected to miss."
+        )
     if axis in BY_TOKEN and one["question"]["level"] != "token_mean":
         said.append("A cell holds parts of sequences, so its KL is per token.")
     if not settled(axis):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -54,7 +56,7 @@ def width_for(values: NDArray[np.float64], at_least: int | None = None) -> int |
     return low
 
 
-def powers_of_two(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def powers_of_two(counts: NDArray[Any]) -> NDArray[np.float64]:
     """The lower end of the bin of each count among 0, 1, 2–3, 4–7, and so on.
 
     Example:

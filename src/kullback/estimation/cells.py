@@ -184,7 +184,7 @@ class AxisState:
 
     def _named(self, key: Key) -> tuple[str | None, float, float]:
         """The name of a cell and the ends of its bin."""
-        if not isinstance(key, float):
+        if key is None or isinstance(key, str):
             return key, np.nan, np.nan
         high = key + max(self._size(key) - self.whole, 0.0)
         if high == key:

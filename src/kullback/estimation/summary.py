@@ -124,7 +124,7 @@ def summarize(
 
     Returns:
         The summary, from which ``diagnose`` and ``report`` are made; summaries of the same
-        questions add.
+        questions add. ``summary.by[question][axis].rows()`` are the cells of an axis.
 
     Raises:
         ValueError: There is no batch, a question names a role without log-probs, or an axis is
@@ -136,6 +136,9 @@ def summarize(
         >>> summary = summarize([batch, batch])
         >>> [(str(question), state.tokens) for question, state in summary.questions.items()]
         [('KL(old||current)', 4)]
+        >>> [axes] = summarize([batch], by=["position"]).by.values()
+        >>> [(row.name, row.tokens) for row in axes["position"].rows()]
+        [('0', 1), ('1', 1)]
     """
     asked = [Question.parse(q) if isinstance(q, str) else q for q in questions or ()]
     axes = tuple(dict.fromkeys([by] if isinstance(by, str) else by))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -142,9 +142,9 @@ def _estimate(one: Estimate) -> dict[str, Any]:
 
 
 def _cell(row: Row) -> dict[str, Any]:
-    """A cell as JSON has it; its k1 is its best estimate, too."""
-    fields = {name: getattr(row, name) for name in row.__dataclass_fields__}
-    return fields | {"estimates": {name: _estimate(one) for name, one in row.estimates.items()}}
+    """A cell as JSON has it."""
+    told = {field.name: getattr(row, field.name) for field in fields(row)}
+    return told | {"estimates": {name: _estimate(one) for name, one in row.estimates.items()}}
 
 
 def _unweighted(state: QuestionState) -> float | None:

@@ -129,3 +129,98 @@ def test_questions_are_added_to_the_usual_ones(clean):
         "KL(current||reference) ~ rollout",
         asked,
     ]
+
+
+@pytest.fixture
+def labelled(tmp_path: Path) -> Path:
+    """Sixty rows of JSON lines, with a step, versions and labels of every kind."""
+    rng, path = np.random.default_rng(0), tmp_path / "rows.jsonl"
+    rows = []
+    for i in range(60):
+        p = rng.normal(-2, 0.3, size=1 + i % 9)
+        rows.append(
+            {
+                "log_probs.rollout": p.tolist(),
+                "log_probs.current": (p + rng.normal(0, 0.1, len(p))).tolist(),
+                "step": i // 20,
+                "versions": [i // 20] * len(p),
+                "task": ["code", "math", None][i % 3],
+                "correct": i % 4 == 0,
+                "ids": [1, 2],
+                "meta": {"a": 1},
+            }
+        )
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def by_of(*args: str) -> dict:
+    done = run(app, ["report", *args, "--json", "-"])
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout)["questions"][0]["by"]
+
+
+def test_by_splits_along_built_in_axes_and_columns_of_the_file(labelled):
+    by = by_of(str(labelled), "--by", "step, staleness", "--by", "position,task,correct,step")
+    names = {axis: [cell["name"] for cell in cells] for axis, cells in by.items()}
+    assert names == {
+        "step": ["0", "1", "2"],
+        "staleness": ["0"],
+        "position": ["0", "1", "2–3", "4–7", "8–15"],
+        "task": ["code", "math", None],
+        "correct": ["false", "true"],
+    }
+    marks = {axis: cells[0]["estimates"]["k1"]["marks"] for axis, cells in by.items()}
+    assert [axis for axis in marks if "selected-on-outcome" in marks[axis]] == ["correct"]
+    for axis, cells in by.items():
+        assert sum(cell["tokens"] for cell in cells) == sum(1 + i % 9 for i in range(60)), axis
+
+
+def test_a_logged_staleness_is_read_where_it_cannot_be_derived(labelled):
+    rows = [json.loads(line) for line in labelled.read_text().splitlines()]
+    for i, row in enumerate(rows):
+        del row["versions"]
+        row["staleness"] = i % 2
+    labelled.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    cells = by_of(str(labelled), "--by", "staleness")["staleness"]
+    assert [(cell["name"], cell["sequences"]) for cell in cells] == [("0", 30), ("1", 30)]
+
+
+def test_without_by_there_are_no_tables(labelled):
+    assert by_of(str(labelled)) == {}
+
+
+def test_the_demo_can_be_split_too():
+    done = run(app, ["report", "--demo", "--by", "position"])
+    assert done.exit_code == 0
+    assert "KL(current||reference) ~ rollout by position" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("by", "said"),
+    [
+        ("nothing", "has no column 'nothing' to read as a label: it has correct, ids, log_probs."),
+        ("ids", "column ids holds a list of numbers, but a label is one number"),
+        ("meta", "column meta holds an object, but a label is one number"),
+        ("step,", "write the names of axes, as in --by step,position"),
+        ("", "write the names of axes, as in --by step,position"),
+    ],
+)
+def test_an_axis_that_is_none_is_one_sentence_and_exit_2(labelled, by, said):
+    done = run(app, ["report", str(labelled), "--by", by])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_staleness_that_cannot_be_derived_says_what_to_log(clean):
+    done = run(app, ["report", str(clean), "--by", "staleness"])
+    assert done.exit_code == 2
+    assert "no step and no versions; log step" in done.stderr
+    assert "log a column step" in run(app, ["report", str(clean), "--by", "step"]).stderr
+
+
+def test_jobs_do_not_change_a_byte_of_the_cells(labelled, clean):
+    args = ["report", str(labelled), "--by", "position,task,staleness", "--json", "-", "--jobs"]
+    outs = [run(app, [*args, n]).stdout for n in ("1", "3")]
+    assert outs[0] == outs[1] != ""

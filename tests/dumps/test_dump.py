@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from pathlib import Path
 
@@ -198,3 +199,52 @@ def test_the_heads_of_the_demo_are_the_sampler_s_twenty_largest():
     hit = head.ids == chunk.tokens[:, None]
     logged = chunk.log_probs["rollout"][hit.any(axis=1)]
     np.testing.assert_array_equal(head.log_probs[hit], logged)
+
+
+def test_labels_are_read_under_their_names_whatever_else_the_columns_are(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = [
+        {"log_probs.old": [-1.0], "log_probs.current": [-1.5], "prompt_id": 4, "temperature": 0.5,
+         "task": "a", "correct": True, "label": 7},
+        {"log_probs.old": [-1.0], "log_probs.current": [-1.5], "prompt_id": 5, "temperature": None,
+         "task": None, "correct": None, "label": 8},
+    ]  # fmt: skip
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    names = ["task", "correct", "label", "temperature", "prompt_id", "task"]
+    for path in (tmp_path / "a.parquet", tmp_path / "a.jsonl"):
+        dump = read(path, labels=names)
+        assert set(dump.labels) == {*names, "sampling.temperature"}
+        assert dump.unused == {}
+        (chunk,) = dump
+        assert chunk.labels["task"].tolist() == ["a", None]
+        assert chunk.labels["correct"].tolist() == [True, None]
+        assert chunk.labels["label"].tolist() == [7, 8]
+        assert chunk.labels["prompt_id"].tolist() == [4, 5]
+        for name in ("temperature", "sampling.temperature"):
+            assert chunk.labels[name][0] == 0.5
+            assert np.isnan(chunk.labels[name][1])
+        assert "label" in read(path).unused
+        assert read(path).labels == ("prompt_id", "sampling.temperature")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("task", "no column 'task' to read as a label: it has"), ("ids", "a list of numbers, but")],
+)
+def test_a_label_that_cannot_be_one_is_refused(tmp_path, name, said):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"log_probs.old": [-1.0], "log_probs.current": [-1.5], "ids": [1, 2]}\n')
+    with pytest.raises(DumpError, match=said):
+        read(path, labels=[name])
+
+
+def test_a_row_whose_label_is_no_label_is_damaged(tmp_path):
+    path = tmp_path / "a.jsonl"
+    good = '{"log_probs.old": [-1.0], "log_probs.current": [-1.5], "task": "a"}\n'
+    path.write_text(2 * good + good.replace('"a"', '{"b": 1}'))
+    dump = read(path, labels=["task"])
+    assert sum(len(chunk.lengths) for chunk in dump) == 2
+    assert "task holds {'b': 1}, not a number, a flag or a text" in dump.damaged[0].reason

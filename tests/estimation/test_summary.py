@@ -182,3 +182,50 @@ def test_questions_may_be_text_and_unlike_summaries_do_not_add() -> None:
     assert [str(question) for question in one.questions] == ["KL(rollout||old)"]
     with pytest.raises(ValueError, match="answer different questions"):
         _ = one + summarize(BATCHES[:2], questions=["KL(old||rollout)"])
+
+
+AXES = ("position", "step", "reward", "length", "task")
+
+
+def labelled(columns: Columns, seed: int) -> Columns:
+    rng, size = np.random.default_rng(seed), len(columns.lengths)
+    labels = {
+        "step": rng.integers(0, 300, size),
+        "reward": rng.normal(size=size),
+        "task": rng.choice(np.array(["code", "math"]), size),
+    }
+    return replace(columns, labels=labels)
+
+
+@pytest.mark.parametrize("jobs", [2, 3])
+def test_the_number_of_workers_changes_no_bit_of_a_cell(jobs: int) -> None:
+    batches = [labelled(columns, seed) for seed, columns in enumerate(BATCHES)]
+    alone = summarize(batches, by=AXES)
+    assert {state.width for state in alone.by[Question("rollout", "old")].values()} > {None}
+    assert_identical(summarize(batches, by=AXES, jobs=jobs), alone)
+    assert_identical(alone.questions, in_one_thread().questions)
+
+
+def test_axes_are_marginal_and_each_is_there_once() -> None:
+    summary = summarize([labelled(BATCHES[1], 0)], by=["step", "position", "step"])
+    for question, axes in summary.by.items():
+        assert list(axes) == ["step", "position"]
+        for state in axes.values():
+            tokens = sum(row.tokens for row in state.rows())
+            assert tokens == summary.questions[question].tokens > 0
+    assert list(summarize(BATCHES[1:2], by="position").by[Question("rollout", "old")]) == [
+        "position"
+    ]
+    assert summarize(BATCHES[1:2]).by == {}
+
+
+def test_an_axis_that_is_not_there_is_refused_before_anything_is_summed() -> None:
+    with pytest.raises(ValueError, match="by task: it is neither position"):
+        summarize(BATCHES, by=["task"])
+
+
+def test_summaries_split_by_different_axes_do_not_add() -> None:
+    a, b = (summarize(BATCHES[1:2], by=by) for by in ("position", "length"))
+    for one, other in ((a, b), (a, summarize(BATCHES[1:2])), (summarize(BATCHES[1:2]), a)):
+        with pytest.raises(ValueError, match="split by different axes"):
+            _ = one + other

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -145,3 +146,22 @@ def test_trust_follows_the_findings_that_touch_the_question():
     verdicts = {one["question"]["text"]: one["trust"]["verdict"] for one in questions(shifted)}
     assert verdicts["KL(rollout||old)"] == "no"
     assert verdicts["KL(rollout||reference)"] == "yes"
+
+
+def test_the_schema_holds_for_cells_and_null_stands_where_nothing_is():
+    columns = kb.pack({"p": [[-1.0, np.nan]] * 3, "q": [[-1.5, -1.0]] * 3})
+    labels = {"task": np.array(["a", None, "a"], dtype=object), "x": np.array([0.5, np.inf, 2.0])}
+    summary = summarize([replace(columns, labels=labels)], by=["position", "task", "x", "length"])
+    report = json.loads(as_json(document(summary)))
+    jsonschema.validate(report, SCHEMA)
+    by = report["questions"][0]["by"]
+    assert [(one["name"], one["low"], one["high"]) for one in by["task"]] == [
+        ("a", None, None),
+        (None, None, None),
+    ]
+    assert [(one["name"], one["low"]) for one in by["x"]] == [("0.5", 0.5), ("2", 2), ("inf", None)]
+    assert [(one["tokens"], one["missing"]) for one in by["position"]] == [(3, 0), (0, 3)]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(
+            report | {"questions": [report["questions"][0] | {"by": {"x": [{}]}}]}, SCHEMA
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -36,6 +36,12 @@ DEMO_QUESTIONS = ("KL(strong||reference) ~ rollout", "KL(rescored||reference)")
     metavar="ROLE=COLUMN",
     help="Read this column as this role, or as mask, tokens, …; may be repeated.",
 )
+@click.option(
+    "--by",
+    multiple=True,
+    metavar="AXIS,…",
+    help="Split each KL by position, step, staleness, length or any column; may be repeated.",
+)
 @click.option("--html", metavar="FILE", help="Write the page to this file.")
 @click.option("--json", metavar="FILE", help="Write the JSON to this file; '-' prints it.")
 @click.option(
@@ -56,6 +62,7 @@ def report(
     demo: bool,
     questions: tuple[str, ...],
     maps: tuple[str, ...],
+    by: tuple[str, ...],
     html: str | None,
     json: str | None,
     fail_on: str | None,
@@ -72,11 +79,11 @@ def report(
       kullback report --demo
       kullback report rollouts/*.parquet --html report.html
       kullback report run.jsonl --map reference=ref_lp
+      kullback report run.jsonl --by step,position
       kullback report run.jsonl --question 'KL(current||reference) ~ rollout per sequence'
 
     Exit status: 0 whatever was found, 1 if --fail-on says so, 2 if the input cannot be read.
     """
-    from kullback.dumps import read
     from kullback.question import Question
 
     if bool(files) == demo:
@@ -86,36 +93,55 @@ def report(
     try:
         named = _named(maps)
         asked = [Question.parse(text) for text in questions]
+        axes = _axes(by)
         for path in (html, json if json != "-" else None):
             _require_place(path)
         if demo:
-            found = demo_report(asked, jobs=jobs)
+            found = demo_report(asked, by=axes, jobs=jobs)
         else:
-            found = _report(read(files, map=named, strict=strict), asked, jobs=jobs)
-        _deliver(found, html, json)
+            dump = _opened(files, axes, map=named, strict=strict)
+            found = _report(dump, asked, by=axes, jobs=jobs)
+        _deliver(found, html, json, [str(question) for question in asked])
     except (ValueError, OSError) as error:
         _fail(str(error))
     if fail_on and _is_grave(found, fail_on):
         sys.exit(1)
 
 
-def demo_report(questions: Iterable[Question] = (), *, jobs: int = 1) -> dict[str, Any]:
+def demo_report(
+    questions: Iterable[Question] = (), *, by: Sequence[str] = (), jobs: int = 1
+) -> dict[str, Any]:
     """The report of the bundled rollouts."""
-    from kullback.dumps import demo_path, read
+    from kullback.dumps import demo_path
     from kullback.question import Question
 
     more = [*questions, *map(Question.parse, DEMO_QUESTIONS)]
-    return _report(read(demo_path()), more, jobs=jobs)
+    return _report(_opened(demo_path(), by), more, by=by, jobs=jobs)
 
 
-def _report(dump: Dump, questions: Iterable[Question], *, jobs: int) -> dict[str, Any]:
+def _opened(files: Any, by: Sequence[str], **how: Any) -> Dump:
+    """The dump, with the columns that it is to be split by as labels."""
+    from kullback.dumps import read
+    from kullback.estimation.axes import BUILT_IN
+
+    dump = read(files, **how)
+    more = [axis for axis in by if axis not in (*BUILT_IN, *dump.labels)]
+    derived = {"step", "versions"} <= {guess.role for guess in dump.columns}
+    if "staleness" in by and "staleness" in dump.unused and not derived:
+        more.append("staleness")
+    return read(files, labels=more, **how) if more else dump
+
+
+def _report(
+    dump: Dump, questions: Iterable[Question], *, by: Sequence[str], jobs: int
+) -> dict[str, Any]:
     from kullback.estimation.summary import summarize
     from kullback.question import default_questions
     from kullback.reporting.document import document, source_of
 
     asked = dict.fromkeys((*default_questions(dump.roles, dump.sampler.role), *questions))
     with _progress(dump) as on_batch:
-        summary = summarize(dump, questions=list(asked), jobs=jobs, on_batch=on_batch)
+        summary = summarize(dump, questions=list(asked), by=by, jobs=jobs, on_batch=on_batch)
     return document(summary, source_of(dump))
 
 
@@ -153,6 +179,14 @@ def _named(maps: Iterable[str]) -> dict[str, str]:
     return named
 
 
+def _axes(by: Iterable[str]) -> tuple[str, ...]:
+    """The axes, as --by gives them: several at once, apart by commas, or one each."""
+    axes = dict.fromkeys(axis.strip() for text in by for axis in text.split(","))
+    if "" in axes:
+        raise ValueError("--by: write the names of axes, as in --by step,position")
+    return tuple(axes)
+
+
 @contextmanager
 def _progress(dump: Dump) -> Iterator[Callable[[Columns], None] | None]:
     """A bar on the error stream while a long dump is read; nothing where nobody looks."""
@@ -167,7 +201,9 @@ def _progress(dump: Dump) -> Iterator[Callable[[Columns], None] | None]:
         yield lambda columns: bar.advance(task, len(columns.lengths))
 
 
-def _deliver(report: dict[str, Any], html: str | None, json: str | None) -> None:
+def _deliver(
+    report: dict[str, Any], html: str | None, json: str | None, asked: Collection[str]
+) -> None:
     from kullback.reporting.write import as_json, write_html, write_json
 
     if html:
@@ -181,7 +217,7 @@ def _deliver(report: dict[str, Any], html: str | None, json: str | None) -> None
 
     from kullback.reporting.text import print_report
 
-    print_report(report, Console(highlight=False))
+    print_report(report, Console(highlight=False), asked=asked)
     for path in (html, json):
         if path:
             sys.stdout.write(f"Wrote {path}\n")

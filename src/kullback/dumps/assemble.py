@@ -17,7 +17,7 @@ from kullback.dumps.batch import Batch, Fault, Use
 from kullback.dumps.checks import per_token, sound
 from kullback.dumps.errors import Damaged
 from kullback.dumps.ids import mixed_keys
-from kullback.dumps.layout import role_of
+from kullback.dumps.layout import LABEL, is_label, role_of
 from kullback.dumps.ragged import Ragged, TokenBytes, starts
 
 NO_HEAD = "lists nothing but the sampled token, or nothing: that is no head of a distribution"
@@ -191,17 +191,18 @@ def _versions(
 
 
 def _labels(whole: dict[str, Any]) -> dict[str, NDArray[Any]]:
-    """Step, prompt id and sampling settings, [sequences]; an unknown number is NaN."""
+    """What is known of each sequence, [sequences]; an unknown number is NaN."""
     labels = {}
     for part, values in whole.items():
-        if part not in ("step", "prompt_id") and not part.startswith("sampling."):
+        if not is_label(part):
             continue
-        if any(isinstance(one, str) for one in values) or part == "sampling.log_probs":
-            labels[part] = np.array(values, dtype=object)
+        name = part.removeprefix(LABEL)
+        if any(isinstance(one, str | bool) for one in values) or part == "sampling.log_probs":
+            labels[name] = np.array(values, dtype=object)
         elif all(isinstance(one, int) for one in values):
-            labels[part] = np.array(values, dtype=np.int64 if max(values) < 2**63 else object)
+            labels[name] = np.array(values, dtype=np.int64 if max(values) < 2**63 else object)
         else:
-            labels[part] = np.array(values, dtype=np.float64)
+            labels[name] = np.array(values, dtype=np.float64)
     return labels
 
 

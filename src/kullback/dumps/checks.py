@@ -151,6 +151,7 @@ def is_id(one: Any) -> bool:
 _SCALARS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "text": (_is_text, "a text"),
     "sampling.log_probs": (_is_text, "a text"),
+    "label": (lambda one: isinstance(one, str) or _is_number(one), "a number, a flag or a text"),
     "versions": (_is_whole, "a whole number"),
     "prompt_id": (is_id, "a whole number or a text"),
     "sequence_mask": (lambda one: one in (0, 1), "0 or 1"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kullback.columns import Columns
@@ -13,7 +13,7 @@ from kullback.dumps.chunks import chunked
 from kullback.dumps.errors import Damaged, DumpError
 from kullback.dumps.formats import READERS, SUFFIXES, format_of
 from kullback.dumps.grain import SAID
-from kullback.dumps.layout import CUTS, spoken
+from kullback.dumps.layout import CUTS, LABEL, is_label, spoken
 from kullback.dumps.recognize import Recognition, recognize
 from kullback.question import presumed_sampler
 
@@ -24,6 +24,7 @@ def read(
     files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
     map: Mapping[str, str] | None = None,
+    labels: Iterable[str] = (),
     strict: bool = False,
 ) -> Dump:
     """Open rollout dumps; the sequences are read when the result is iterated.
@@ -33,6 +34,8 @@ def read(
             it, by their suffixes (``formats.SUFFIXES``). A file named twice is read once.
         map: What a column is, where its name does not say: role or part to column, as in
             ``{"current": "my_log_probs", "mask": "loss_mask"}``.
+        labels: Other columns to keep as labels of the sequences, under their names: one number,
+            flag or text per sequence each, to split a summary by.
         strict: Raise at the first damaged row in place of leaving it out.
 
     Returns:
@@ -40,7 +43,7 @@ def read(
 
     Raises:
         DumpError: There is no such file, its format is none that is read here, its columns cannot
-            be told, or the files do not have the same ones.
+            be told, a label is none of them, or the files do not have the same ones.
 
     Example:
         >>> from kullback.dumps import demo_path
@@ -52,7 +55,8 @@ def read(
     found = list(dict.fromkeys(path for name in names for path in _matching(os.fspath(name))))
     if not found:
         raise DumpError("no file is named: give a path, a pattern or a folder")
-    return Dump(found, dict(map or {}), strict)
+    more = [labels] if isinstance(labels, str) else labels
+    return Dump(found, dict(map or {}), strict, tuple(dict.fromkeys(more)))
 
 
 def _matching(name: str) -> list[str]:
@@ -89,6 +93,7 @@ class Dump:
         format: Whose columns, in which format: ``TRL Parquet``, ``kullback JSON lines``.
         columns: What each column is taken for, and why.
         unused: The other columns, each with the reason.
+        labels: What is known of each sequence, by the name under which its chunks have it.
         roles: The roles that have log-probs.
         sampler: The role taken as the sampler, and why.
         rows: The number of sequences; None until all were read where the files do not say it
@@ -97,7 +102,9 @@ class Dump:
         damaged: The first 1000 of them, each with its file, place and reason.
     """
 
-    def __init__(self, files: list[str], map: Mapping[str, str], strict: bool) -> None:
+    def __init__(
+        self, files: list[str], map: Mapping[str, str], strict: bool, labels: Sequence[str] = ()
+    ) -> None:
         self.files = tuple(files)
         common = os.path.commonpath([Path(path).absolute().parent for path in files])
         self.names = tuple(os.path.relpath(path, common) for path in files)
@@ -107,7 +114,7 @@ class Dump:
         self.rows: int | None = 0
         for path in files:
             held, rows = READERS[self._formats[path]].columns(path)
-            found = self._found[path] = recognize(path, held, map)
+            found = self._found[path] = recognize(path, held, map, labels)
             rows = rows if found.grain == "sequence" else None
             self.rows = None if rows is None or self.rows is None else self.rows + rows
         first, *others = self._found.values()
@@ -119,6 +126,8 @@ class Dump:
         self.unused: dict[str, str] = {}
         for one in self._found.values():
             self.unused |= one.unused
+        parts = [use.part for use in first.uses if is_label(use.part)]
+        self.labels = tuple(part.removeprefix(LABEL) for part in parts)
         self.roles = tuple(first.roles)
         self.sampler = presumed_sampler(self.roles)
         self.damaged: list[Damaged] = []

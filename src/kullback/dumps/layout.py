@@ -52,6 +52,8 @@ PER_TOKEN = (
     "versions",
 )
 
+LABEL = "label."  # before the name of a column that is read because the caller asks for it
+
 # What a part holds, by family. NeMo-RL's whole-sequence mask and a prompt in full have no column
 # in the canonical dump; they are read from other projects' files only.
 _SHAPES: dict[str, tuple[tuple[int, tuple[str, ...]], ...]] = {
@@ -75,6 +77,7 @@ _SHAPES: dict[str, tuple[tuple[int, tuple[str, ...]], ...]] = {
     "sampling.top_k": ((0, ("number",)),),
     "sampling.min_p": ((0, ("number",)),),
     "sampling.log_probs": ((0, ("text",)),),
+    "label": ((0, ("number", "flag", "text")),),
 }
 
 # What cuts rows into sequences or joins them to one, by what a row is (see ``grain``).
@@ -86,6 +89,7 @@ _CUTS: dict[str, dict[str, tuple[tuple[int, tuple[str, ...]], ...]]] = {
 CUTS = frozenset(name for names in _CUTS.values() for name in names)
 # What one value may say for a whole packed batch.
 _SHARED = ("step", "prompt_id", "top_k", "versions")
+_NO_COLUMN = ("prompt", "sequence_mask", "label")  # of the canonical dump
 
 _BY_ROLE = ("log_probs", "entropy", "top_ids", "top_log_probs", "top_k")
 
@@ -106,7 +110,7 @@ def canonical(column: str, grain: str = "sequence") -> str | None:
         return column if is_role(role) else None
     if column.startswith("KL("):
         return _exact(column)
-    known = column in _SHAPES and column not in ("prompt", "sequence_mask")
+    known = column in _SHAPES and column not in _NO_COLUMN
     return column if known or column in _CUTS[grain] else None
 
 
@@ -125,6 +129,8 @@ def family(part: str) -> str:
     """The family of a part: ``log_probs`` for ``log_probs.rollout``, ``exact`` for a KL."""
     if part.startswith("KL("):
         return "exact"
+    if part.startswith(LABEL):
+        return "label"
     head = part.partition(".")[0]
     return head if head in _BY_ROLE else part
 
@@ -153,7 +159,7 @@ def _shapes(part: str, grain: str) -> tuple[tuple[int, tuple[str, ...]], ...]:
 
 def is_shareable(part: str) -> bool:
     """Whether one value may hold for all sequences of a packed row."""
-    return family(part) in _SHARED or part.startswith("sampling.")
+    return family(part) in _SHARED or part.startswith(("sampling.", LABEL))
 
 
 def _plain(leaves: tuple[str, ...]) -> tuple[str, ...]:
@@ -175,6 +181,11 @@ def depth_in(part: str, held: Held, grain: str = "sequence") -> int | None:
     return None
 
 
+def is_label(part: str) -> bool:
+    """Whether it says something of each sequence that stays with it as a label."""
+    return part in ("step", "prompt_id") or part.startswith(("sampling.", LABEL))
+
+
 def expected(part: str, grain: str = "sequence") -> str:
     """What a column of this part should hold, for a sentence."""
     shapes = _shapes(part, grain)
@@ -190,4 +201,6 @@ def spoken(part: str) -> str:
         return f"top_k of {role_of(part)}"
     if kind == "entropy":
         return f"entropy of {role_of(part)}"
+    if kind == "label":
+        return f"label {part.removeprefix(LABEL)}"
     return "mask" if kind == "sequence_mask" else part

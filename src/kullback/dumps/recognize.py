@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kullback.dumps.aliases import ALIASES, COMMON, GENERIC, NOT_ALIGNED, meaning, parts_of
@@ -11,11 +11,13 @@ from kullback.dumps.errors import DumpError
 from kullback.dumps.grain import cut_part, grain_of
 from kullback.dumps.layout import (
     CUTS,
+    LABEL,
     Held,
     canonical,
     depth_in,
     expected,
     family,
+    is_label,
     role_of,
     spoken,
 )
@@ -89,7 +91,9 @@ class Recognition:
         del self.guesses[index]
 
 
-def recognize(path: str, held: Mapping[str, Held], map: Mapping[str, str]) -> Recognition:
+def recognize(
+    path: str, held: Mapping[str, Held], map: Mapping[str, str], labels: Sequence[str] = ()
+) -> Recognition:
     """Find out what the columns of a file are.
 
     What the caller maps comes first, then this project's own names, then the names of the
@@ -99,10 +103,11 @@ def recognize(path: str, held: Mapping[str, Held], map: Mapping[str, str]) -> Re
         path: The file, for sentences.
         held: What each column holds.
         map: Part or role to column, by the caller.
+        labels: Columns to read as labels of the sequences, whatever else they are.
 
     Raises:
-        DumpError: A mapped column does not exist or cannot be what it is mapped to; two columns
-            claim one role; fewer than two roles have log-probs.
+        DumpError: A mapped column or a label does not exist or cannot be what it is to be; two
+            columns claim one role; fewer than two roles have log-probs.
     """
     found = Recognition(path, held, grain=grain_of(held, map))
     for key, column in map.items():
@@ -125,6 +130,8 @@ def recognize(path: str, held: Mapping[str, Held], map: Mapping[str, str]) -> Re
             _take_alias(found, name, leaders)
     _pair_heads(found)
     _require_one_cut(found)
+    for name in labels:
+        _take_label(found, name)
     _require_roles(found)
     return found
 
@@ -159,6 +166,24 @@ def _require_one_cut(found: Recognition) -> None:
     """Of lengths and their running sums, one is enough."""
     if found.column_of("lengths") and found.column_of("cu_seqlens"):
         found.drop("cu_seqlens", f"the lengths are taken from {found.column_of('lengths')}")
+
+
+def _take_label(found: Recognition, name: str) -> None:
+    part = f"{LABEL}{name}"
+    if is_label(name) and found.column_of(name) == name:
+        return  # it comes under this name already
+    if name not in found.held:
+        raise DumpError(
+            f"{found.path} has no column {name!r} to read as a label: it has "
+            f"{', '.join(sorted(found.held))}"
+        )
+    if found.depth(part, name) is None:
+        raise DumpError(
+            f"{found.path}: column {name} holds {found.held[name]}, but a label is one number, "
+            "flag or text per sequence"
+        )
+    found.unused.pop(name, None)
+    found.take(part, name, "map", "asked for as a label by the caller")
 
 
 def _leaders(columns: Mapping[str, Held]) -> list[str]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 from kullback.columns import Columns
+from kullback.estimation.axes import require_axes
+from kullback.estimation.cells import AxisState, split
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.padding_state import PaddingState
 from kullback.estimation.question_state import QuestionState
@@ -35,6 +37,7 @@ class Summary:
         spelling: Whether the ids spell the text.
         padding: Whether sequences begin or end in runs of one constant.
         cluster_kind: ``prompt`` or ``sequence``.
+        by: Of each question, its cells along each axis that was asked for.
     """
 
     questions: dict[Question, QuestionState]
@@ -44,9 +47,10 @@ class Summary:
     spelling: SpellingState
     padding: PaddingState
     cluster_kind: str
+    by: dict[Question, dict[str, AxisState]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, columns: Columns, questions: Sequence[Question]) -> Summary:
+    def of(cls, columns: Columns, questions: Sequence[Question], by: Sequence[str] = ()) -> Summary:
         """The summary of one batch."""
         parted = partings(columns)
         odd = [i for i, position in parted.items() if position is not None]
@@ -60,6 +64,7 @@ class Summary:
             spelling=SpellingState.of(columns, parted),
             padding=PaddingState.of(columns),
             cluster_kind=columns.cluster_kind,
+            by=split(columns, questions, by),
         )
 
     def __add__(self, other: Summary) -> Summary:
@@ -67,6 +72,8 @@ class Summary:
             raise ValueError("one side is clustered by prompt and the other by sequence")
         if self.questions.keys() != other.questions.keys():
             raise ValueError("the two sides answer different questions: ask both the same")
+        if _axes(self.by) != _axes(other.by):
+            raise ValueError("the two sides are split by different axes: split both alike")
         return Summary(
             questions=_added(self.questions, other.questions),
             misspelled=_added(self.misspelled, other.misspelled),
@@ -75,7 +82,12 @@ class Summary:
             spelling=self.spelling + other.spelling,
             padding=self.padding + other.padding,
             cluster_kind=self.cluster_kind,
+            by={q: _added(axes, other.by[q]) for q, axes in self.by.items()},
         )
+
+
+def _axes(by: dict[Question, dict[str, AxisState]]) -> dict[Question, set[str]]:
+    return {question: set(axes) for question, axes in by.items()}
 
 
 def _added(a: dict[K, Any], b: dict[K, Any]) -> dict[K, Any]:
@@ -89,6 +101,7 @@ def summarize(
     *,
     questions: Sequence[Question | str] | None = None,
     sampler: str | None = None,
+    by: Sequence[str] = (),
     jobs: int = 1,
     on_batch: Callable[[Columns], None] | None = None,
 ) -> Summary:
@@ -103,15 +116,19 @@ def summarize(
             other role, and the policy against the reference.
         sampler: The role that sampled, for the default questions; by default the likeliest of
             those logged.
+        by: Axes along which every question is split, each by itself: ``position`` among the
+            sequence's counted tokens, ``step``, ``staleness``, ``length``, or a label of the
+            batches. What may depend on the tokens drawn is marked ``selected-on-outcome``.
         jobs: Threads that work on batches.
         on_batch: Called with each batch when it has been read (for a progress bar).
 
     Returns:
         The summary, from which ``diagnose`` and ``report`` are made; summaries of the same
-        questions add.
+        questions add. ``summary.by[question][axis].rows()`` are the cells of an axis.
 
     Raises:
-        ValueError: There is no batch, or a question names a role without log-probs.
+        ValueError: There is no batch, a question names a role without log-probs, or an axis is
+            not there or has no cells.
 
     Example:
         >>> from kullback.columns import pack
@@ -119,10 +136,14 @@ def summarize(
         >>> summary = summarize([batch, batch])
         >>> [(str(question), state.tokens) for question, state in summary.questions.items()]
         [('KL(old||current)', 4)]
+        >>> [axes] = summarize([batch], by=["position"]).by.values()
+        >>> [(row.name, row.tokens) for row in axes["position"].rows()]
+        [('0', 1), ('1', 1)]
     """
     asked = [Question.parse(q) if isinstance(q, str) else q for q in questions or ()]
+    axes = tuple(dict.fromkeys([by] if isinstance(by, str) else by))
     total: Summary | None = None
-    for summary in _in_order(_work(batches, asked, sampler, on_batch), jobs):
+    for summary in _in_order(_work(batches, asked, sampler, axes, on_batch), jobs):
         total = summary if total is None else total + summary
     if total is None:
         raise ValueError("there is no sequence to summarize")
@@ -133,6 +154,7 @@ def _work(
     batches: Iterable[Columns],
     questions: Sequence[Question],
     sampler: str | None,
+    by: Sequence[str],
     on_batch: Callable[[Columns], None] | None,
 ) -> Iterator[Callable[[], Summary]]:
     for columns in batches:
@@ -145,9 +167,10 @@ def _work(
                     f"{question} needs log-probs of {absent[0]}; there are those of "
                     f"{', '.join(roles)}"
                 )
+        require_axes(columns, by)
         if on_batch:
             on_batch(columns)
-        yield partial(Summary.of, columns, questions)
+        yield partial(Summary.of, columns, questions, by)
 
 
 def _in_order(work: Iterator[Callable[[], T]], jobs: int) -> Iterator[T]:

@@ -54,12 +54,14 @@ class Usable:
 
     Args:
         flags: In the mask, every log-prob there, and the ratio finite, [tokens].
+        there: In the mask and every log-prob there, [tokens].
         masked: Tokens outside the mask.
         missing: Tokens in the mask with a log-prob that was not logged (NaN or −9999).
         infinite: Tokens in the mask outside the support of the sampler, or of q where p has mass.
     """
 
     flags: NDArray[np.bool_]
+    there: NDArray[np.bool_]
     masked: int
     missing: int
     infinite: int
@@ -78,7 +80,7 @@ class Usable:
         usable = there & finite
         masked = len(columns) - int(columns.mask.sum())
         missing = int(columns.mask.sum() - there.sum())
-        return cls(usable, masked, missing, int(there.sum() - usable.sum()))
+        return cls(usable, there, masked, missing, int(there.sum() - usable.sum()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from kullback.diagnosis.diagnose import diagnose
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
 from kullback.diagnosis.reading_faults import diagnose_reading
 from kullback.diagnosis.sampler import SamplerCheck, sampler_check
+from kullback.estimation.cells import Row
 from kullback.estimation.contributors import Contributor
 from kullback.estimation.estimate import METHODS, Estimate, ess_fraction, from_state
 from kullback.estimation.histogram import Histogram
@@ -125,7 +126,10 @@ def _question(
         "weights": _weights(state),
         # From sampled tokens S cannot be read: what decides it may be what was not sampled.
         "shape": {"S": None, "lambda": None, "source": "not known from sampled tokens"},
-        "by": {},
+        "by": {
+            axis: [_cell(row) for row in state.rows(confidence=confidence, scope=scope)]
+            for axis, state in summary.by.get(question, {}).items()
+        },
         "top": _top(state),
         "trust": _trust(estimates["auto"], check, diagnosis, sampler or question.sampler),
     }
@@ -135,6 +139,12 @@ def _estimate(one: Estimate) -> dict[str, Any]:
     fields = ("mean", "low", "high", "confidence", "standard_error", "unit", "method", "scope",
               "assumptions", "marks", "reason")  # fmt: skip
     return {name: getattr(one, name) for name in fields}
+
+
+def _cell(row: Row) -> dict[str, Any]:
+    """A cell as JSON has it."""
+    told = {field.name: getattr(row, field.name) for field in fields(row)}
+    return told | {"estimates": {name: _estimate(one) for name, one in row.estimates.items()}}
 
 
 def _unweighted(state: QuestionState) -> float | None:

@@ -6,6 +6,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from kullback.reporting.along import cell_caption, cell_heads, cell_rows
 from kullback.reporting.words import (
     NUMBERS,
     TRUST,
@@ -46,6 +47,7 @@ def page(report: dict[str, Any]) -> str:
             "" if report["findings"] else "<p>Nothing.</p>",
             "<h2>The numbers</h2>",
             _numbers(report),
+            *_along(report),
             *map(_question, report["questions"]),
             "<h2>What was checked</h2>",
             _checks(report),
@@ -135,9 +137,27 @@ def _question(one: dict[str, Any]) -> str:
         f"{number(weights['max'])}, {percent(weights['clip_fraction'])} outside "
         f"{weights['clip_band'][0]}–{weights['clip_band'][1]}.</p>"
         + _table(("per token", "mean", "std", "p50", "p95", "p99", "min", "max", "below 0"), spread)
+        + "".join(_cells(one, axis) for axis in one["by"])
         + _worst(one["top"])
         + "</details>"
     )
+
+
+def _along(report: dict[str, Any]) -> list[str]:
+    """The headline's tables by axis; those of the other questions stand with them."""
+    [head] = (
+        one
+        for one in report["questions"]
+        if one["question"]["text"] == report["headline"]["question"]
+    )
+    return [
+        f"<h3>{escape(head['question']['text'])} by {escape(axis)}</h3>{_cells(head, axis)}"
+        for axis in head["by"]
+    ]
+
+
+def _cells(one: dict[str, Any], axis: str) -> str:
+    return _table(cell_heads(one, axis), cell_rows(one, axis), caption=cell_caption(one, axis))
 
 
 def _worst(top: list[dict[str, Any]]) -> str:

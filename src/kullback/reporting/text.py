@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from kullback.reporting.along import cell_caption, cell_heads, cell_rows, left_out
 from kullback.reporting.words import (
     NUMBERS,
     TRUST,
@@ -27,12 +29,13 @@ STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 TRUST_STYLES = {"yes": "green", "with-care": "yellow", "no": "bold red"}
 
 
-def print_report(report: dict[str, Any], console: Console) -> None:
+def print_report(report: dict[str, Any], console: Console, *, asked: Collection[str] = ()) -> None:
     """Print a report: the headline, what was found, the numbers, what was checked.
 
     Args:
         report: What ``document`` made.
         console: Where to; its width decides how many columns the table has.
+        asked: The questions of which, beside that of the headline, the tables by axis are shown.
     """
     from rich.padding import Padding
     from rich.text import Text
@@ -53,6 +56,13 @@ def print_report(report: dict[str, Any], console: Console) -> None:
             console.print(Padding(spoiled, (0, 0, 0, 2)))
     console.print()
     console.print(_numbers(report, wide=console.width >= WIDE))
+    for one in report["questions"]:
+        if one["question"]["text"] in (report["headline"]["question"], *asked):
+            for axis in one["by"]:
+                console.print()
+                console.print(_cells(one, axis))
+    if said := left_out(report, asked):
+        console.print(Text(said, style="dim"))
     for line in _checks(report) + _guesses(report):
         console.print(Text(line))
 
@@ -89,6 +99,23 @@ def _numbers(report: dict[str, Any], *, wide: bool) -> Table:
             ]
         table.add_row(*cells)
     table.caption = caption(report)
+    table.caption_justify = "left"
+    return table
+
+
+def _cells(one: dict[str, Any], axis: str) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
+    first, *others = cell_heads(one, axis)
+    table.add_column(first, overflow="fold")
+    for name in others:
+        table.add_column(name, justify="right", overflow="fold")
+    for row in cell_rows(one, axis):
+        table.add_row(*row)
+    table.title = f"{one['question']['text']} by {axis}"
+    table.title_style = "bold"
+    table.caption = cell_caption(one, axis)
     table.caption_justify = "left"
     return table
 

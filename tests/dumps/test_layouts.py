@@ -25,6 +25,7 @@ PER_TOKEN = (
     *("tokens", "mask", "token_bytes", "log_probs.rollout", "log_probs.old", "entropy.rollout"),
     *("KL(rollout||old)", "versions", "top_ids.rollout", "top_log_probs.rollout"),
 )
+LABELS = ("task", "good", "reward")
 ROLES = ("log_probs.rollout", "log_probs.old")
 
 
@@ -54,6 +55,9 @@ def batch(lengths: list[int]) -> list[Row]:
                 "text": f"text é {i}",
                 "sampling.temperature": 0.7,
                 "sampling.log_probs": "raw",
+                "task": "sum" if i % 3 else "count",
+                "good": i % 4 == 1,
+                "reward": i / 4,
             }
         )
     return rows
@@ -205,8 +209,9 @@ def columns_and_report(
     (folder / layout).mkdir()
     patch.chdir(folder / layout)
     LAYOUTS[layout](rows, Path("dump"))
-    dump = read("dump")
-    made = kb.report(kb.summarize(dump), "report.json")
+    labels = [name for name in LABELS if name in rows[0]]
+    dump = read("dump", labels=labels)
+    made = kb.report(kb.summarize(dump, by=[*labels, "length", "position"]), "report.json")
     assert dump.damaged == []
     assert dump.rows == len(rows)
     return list(dump), without_places(made)

@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 empty :=
 READY := .venv/.ready-dev$(if $(WITH),-$(subst $(empty) $(empty),-,$(strip $(WITH))))
-.PHONY: help report test lint types layers docs-test bench clean
+.PHONY: help report test lint types layers docs-test bench bench-ulps clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ bench: .venv/.ready-dev ## what the benchmarks measure, into results/ (about fif
 	.venv/bin/python benchmarks/coverage.py
 	.venv/bin/python benchmarks/accusations.py
 
+bench-ulps: .venv/.ready-dev-torch-jax ## how exact k3 is in NumPy, torch and JAX (half a minute)
+	.venv/bin/python benchmarks/ulps.py
+
 clean: ## remove the environment, caches and reports
 	rm -rf .venv .hypothesis .import_linter_cache .pytest_cache .ruff_cache dist report.html report.json
 	find src tests benchmarks -name __pycache__ -exec rm -rf {} +
@@ -49,5 +52,5 @@ clean: ## remove the environment, caches and reports
 	@touch .venv/.ready $@
 
 .venv/.ready-dev-%: pyproject.toml constraints.txt
-	@scripts/setup dev $(WITH)
+	@scripts/setup dev $(subst -, ,$*)
 	@touch .venv/.ready .venv/.ready-dev $@

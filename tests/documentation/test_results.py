@@ -37,3 +37,14 @@ def test_the_demo_and_the_help_keep_their_limits():
     limited = [one for one in recorded.values() if one["limit"]]
     assert len(limited) == 2
     assert all(one["worst"] < one["limit"] for one in limited)
+
+
+def test_how_exact_k3_is():
+    recorded = json.loads((ROOT / "results" / "ulps.json").read_text())
+    worst = {
+        dtype: max(one["ulp"] for one in ways.values()) for dtype, ways in recorded["worst"].items()
+    }
+    assert all(worst[dtype] <= limit for dtype, limit in recorded["limits"].items())
+    said = re.search(r"at worst ([\d.]+) and ([\d.]+)", (ROOT / "docs" / "arrays.md").read_text())
+    assert said
+    assert (float(said[1]), float(said[2])) == (worst["float64"], worst["float32"])

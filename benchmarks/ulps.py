@@ -2,10 +2,10 @@
 
     python benchmarks/ulps.py
 
-At nine million log-ratios from 1e-12 to 80 of either sign, most of them between 1 and 3, where the
-series meets the difference. The reference is the same sum in 80-bit long doubles, itself held against
-mpmath at a thousand of the points. Needs torch, JAX, an x86 processor and, for torch.compile with
-inductor, a C++ compiler. The worst case of each is printed and recorded.
+At nine million log-ratios from 1e-12 to 80 of either sign, most of them between 1 and 3, where
+the series meets the difference. The reference is the same sum in 80-bit long doubles, itself held
+against mpmath at a thousand of the points. Needs torch, JAX, an x86 processor and, for
+torch.compile with inductor, a C++ compiler. The worst case of each is printed and recorded.
 """
 
 from __future__ import annotations

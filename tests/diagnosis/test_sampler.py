@@ -8,13 +8,8 @@ import numpy as np
 import pytest
 
 from kullback.columns import pack
-from kullback.diagnosis.sampler import (
-    ALPHA,
-    diagnose_sampler,
-    failing,
-    sampler_check,
-    sampler_tests,
-)
+from kullback.diagnosis.sampler import diagnose_sampler, sampler_check
+from kullback.diagnosis.sampler_tests import ALPHA, failing, sampler_tests
 from kullback.estimation.summary import summarize
 from kullback.question import Question
 from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture

@@ -6,7 +6,7 @@ import numpy as np
 
 from kullback.diagnosis.finding import Diagnosis, Finding
 from kullback.estimation.contributors import Contributor
-from kullback.estimation.estimate import FEW_CLUSTERS, FEW_LEFT, ess_fraction
+from kullback.estimation.estimate import FEW_CLUSTERS, FEW_LEFT, ess_fraction, from_state
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.summary import Summary
 from kullback.question import Question
@@ -18,8 +18,41 @@ MANY_TOKENS = 200  # below, a few always own it
 def diagnose_limits(summary: Summary) -> Diagnosis:
     """Say of each question what its estimate hangs on."""
     weights = (_weights(question, state) for question, state in summary.questions.items())
-    findings = (*weights, _few_tokens(summary), _few_clusters(summary))
+    missing = (_no_weight(summary, question) for question in summary.weighted)
+    findings = (*missing, *weights, _few_tokens(summary), _few_clusters(summary))
     return Diagnosis(tuple(finding for finding in findings if finding))
+
+
+def _no_weight(summary: Summary, question: Question) -> Finding | None:
+    """What a question says that takes p as the sampler, and what it says with the weight."""
+    state = summary.weighted[question]
+    plain, best = from_state(summary.questions[question]), from_state(state)
+    off = plain.mean - best.mean
+    if not abs(off) > best.standard_error:  # nor if there is no number
+        return None
+    asked, engine, share = best.question, best.question.sampler, ess_fraction(state)
+    return Finding(
+        code="weight-missing",
+        severity="warning",
+        certainty="certain",
+        questions=(str(question),),
+        claim=f"{question} takes the tokens as sampled by {question.p}, and the engine's own "
+        f"log-probs ({engine}) are logged. With the importance weight, {asked} is "
+        f"{best.mean:.4g} {best.unit}; without it {plain.mean:.4g}.",
+        numbers={
+            "without": plain.mean,
+            "with": best.mean,
+            "standard_error": best.standard_error,
+            "ess_fraction": share,
+            "weight_max": state.weight_max,
+            "clip_fraction": state.total("clipped") / state.tokens,
+        },
+        cost=f"It is off by {off:+.3g}, {abs(off) / best.standard_error:.1f} standard errors of "
+        f"the weighted estimate, whose weights leave {share:.0%} of the tokens."
+        if best.standard_error > 0
+        else f"It is off by {off:+.3g}.",
+        advice=f"Ask {asked}.",
+    )
 
 
 def _weights(question: Question, state: QuestionState) -> Finding | None:

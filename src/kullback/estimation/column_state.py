@@ -16,9 +16,6 @@ class ColumnState:
     Args:
         tokens: Tokens inside the mask.
         positive: Log-probs above 0, which no probability has.
-        zero_leading: Log-probs of exactly 0 before the first other one of their sequence.
-        zero_trailing: Those behind the last other one, or all of a sequence without another.
-        zero_elsewhere: Those between.
         sentinel: Log-probs of −9999.
         nan: Log-probs that were not logged.
         negative_infinite: Log-probs of −inf.
@@ -33,9 +30,6 @@ class ColumnState:
 
     tokens: int
     positive: int
-    zero_leading: int
-    zero_trailing: int
-    zero_elsewhere: int
     sentinel: int
     nan: int
     negative_infinite: int
@@ -57,14 +51,9 @@ class ColumnState:
             "nan": inside & np.isnan(values),
             "negative_infinite": inside & np.isneginf(values),
         }
-        leading, trailing = columns.outside(inside & (values != 0))
-        zero = inside & (values == 0)
         plain = inside & np.isfinite(values) & ~is_sentinel(values)
         return cls(
             tokens=int(inside.sum()),
-            zero_leading=int((zero & leading & ~trailing).sum()),
-            zero_trailing=int((zero & trailing).sum()),
-            zero_elsewhere=int((zero & ~leading & ~trailing).sum()),
             low=float(np.where(plain, values, np.inf).min(initial=np.inf)),
             high=float(np.where(plain, values, -np.inf).max(initial=-np.inf)),
             size=float(np.abs(np.where(plain, values, 0.0)).sum(dtype=np.float64)),
@@ -80,8 +69,7 @@ class ColumnState:
         )
 
     def __add__(self, other: ColumnState) -> ColumnState:
-        counted = ("tokens", "positive", "zero_leading", "zero_trailing", "zero_elsewhere",
-                   "sentinel", "nan", "negative_infinite", "size")  # fmt: skip
+        counted = ("tokens", "positive", "sentinel", "nan", "negative_infinite", "size")
         return replace(
             self,
             low=min(self.low, other.low),

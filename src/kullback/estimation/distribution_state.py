@@ -1,0 +1,115 @@
+"""Is what was logged of a distribution that of one? Heads that weigh too much, or contradict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kullback.columns import Columns, Place, TopK, fits_bfloat16, is_sentinel
+
+ROUNDING = 0.01  # nats that a log-softmax in low precision may be off
+BFLOAT16 = 2.0**-9  # and the relative error of storing its result in eight bits
+LEAST_ENTROPY = -0.1  # nats; honest ones in bfloat16 were seen below 0, but not as far
+
+
+@dataclass(frozen=True, slots=True)
+class DistributionState:
+    """Counts over the prefixes of a role inside the mask. ``a + b`` counts both.
+
+    All of them allow for rounding, at each log-prob.
+
+    Args:
+        heads: Prefixes with a logged head.
+        heavy: Those at which the head, with the sampled token if it is outside, weighs more than 1.
+        mass: The largest weight.
+        differing: Sampled tokens whose log-prob is not that of the same id in the head.
+        difference: The largest difference, in nats.
+        entropies: Prefixes with a logged entropy.
+        negative: Entropies of tokens below 0.
+        lowest: The smallest entropy.
+        first: The first place of each fault that was seen, by fault.
+    """
+
+    heads: int
+    heavy: int
+    mass: float
+    differing: int
+    difference: float
+    entropies: int
+    negative: int
+    lowest: float
+    first: dict[str, Place]
+
+    @classmethod
+    def of(cls, columns: Columns, role: str) -> DistributionState:
+        """The counts of one batch."""
+        none = np.zeros(len(columns), dtype=np.bool_)
+        told, heavy, mass, differing, difference = none, none, 0.0, none, 0.0
+        if role in columns.top_k and columns.tokens is not None:
+            told, weights, apart = _weighed(columns, role, columns.top_k[role], columns.tokens)
+            heavy, mass = weights[0] > 1.0, float(weights[1].max(initial=0.0))
+            differing, difference = apart > 0, float(apart.max(initial=0.0))
+        known, negative, lowest = none, none, np.inf
+        if role in columns.entropy:
+            entropy = columns.entropy[role]
+            known = columns.mask & np.isfinite(entropy)
+            lowest = float(np.where(known, entropy, np.inf).min(initial=np.inf))
+            if columns.tokens is not None:  # that of a density may be negative
+                negative = known & (entropy < LEAST_ENTROPY)
+        faults = {"heavy": heavy, "differing": differing, "negative": negative}
+        return cls(
+            heads=int(told.sum()),
+            mass=mass,
+            difference=difference,
+            entropies=int(known.sum()),
+            lowest=lowest,
+            first={
+                name: columns.place(int(flags.argmax()))
+                for name, flags in faults.items()
+                if flags.any()
+            },
+            **{name: int(flags.sum()) for name, flags in faults.items()},
+        )
+
+    def __add__(self, other: DistributionState) -> DistributionState:
+        return DistributionState(
+            heads=self.heads + other.heads,
+            heavy=self.heavy + other.heavy,
+            mass=max(self.mass, other.mass),
+            differing=self.differing + other.differing,
+            difference=max(self.difference, other.difference),
+            entropies=self.entropies + other.entropies,
+            negative=self.negative + other.negative,
+            lowest=min(self.lowest, other.lowest),
+            first=other.first | self.first,
+        )
+
+
+def _weighed(
+    columns: Columns, role: str, head: TopK, tokens: NDArray[np.int64]
+) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
+    """Where there is a head; its weight, least and as logged; how far it contradicts the token.
+
+    The weight is of the head and of the sampled token where that is outside; the contradiction, in
+    nats, 0 where rounding explains it.
+    """
+    there = (head.ids >= 0) & ~np.isnan(head.log_probs)
+    told = columns.mask & there.any(axis=1)
+    logs = np.where(there, head.log_probs, -np.inf).astype(np.float64)
+    sampled = columns.log_probs[role].astype(np.float64)
+    scored = told & ~np.isnan(sampled) & ~is_sentinel(sampled)
+    same = (head.ids == tokens[:, None]) & there
+    hit = same.any(axis=1)
+    extra = np.where(scored & ~hit, sampled, -np.inf)
+    relative = BFLOAT16 * fits_bfloat16(head.log_probs[there])
+    joined = np.column_stack([logs, extra])
+    weights = np.zeros((2, len(columns)))
+    with np.errstate(over="ignore", invalid="ignore"):  # −inf less its own slack is −inf
+        for i, slack in enumerate((ROUNDING + relative * np.abs(joined), 0.0)):
+            weights[i] = np.where(told, np.exp(joined - slack).sum(axis=1), 0.0)
+        own = np.where(same, logs, -np.inf).max(axis=1)
+        apart = np.where(sampled == own, 0.0, np.abs(sampled - own))
+        allowed = 2 * (ROUNDING + relative * np.minimum(np.abs(sampled), np.abs(own)))
+    return told, weights, np.where(scored & hit & (apart > allowed), apart, 0.0)

@@ -33,6 +33,10 @@ def cells(reports: int, fault_reports: int) -> Iterator[tuple[str, int, Draw]]:
     for name, build in kb.worlds.CLEAN_WORLDS.items():
         for prompts in PROMPTS:
             yield f"clean/{name}/{prompts}", reports, build(prompts).sample
+        world = build(PROMPTS[0])
+        if isinstance(world, kb.worlds.Mixture):
+            logged = partial(world.sample, top_k=20)
+            yield f"clean/{name}/{PROMPTS[0]} with heads", reports // 2, logged
     for fault, entry in kb.worlds.FAULTS.items():
         for name in FAULTY_WORLDS:
             world = kb.worlds.CLEAN_WORLDS[name](64)

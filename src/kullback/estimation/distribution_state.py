@@ -48,8 +48,9 @@ class DistributionState:
         none = np.zeros(len(columns), dtype=np.bool_)
         told, heavy, mass, differing, difference = none, none, 0.0, none, 0.0
         if role in columns.top_k and columns.tokens is not None:
-            told, weights, apart = _weighed(columns, role, columns.top_k[role], columns.tokens)
-            heavy, mass = weights[0] > 1.0, float(weights[1].max(initial=0.0))
+            head = columns.top_k[role]
+            told, weight, heavy, apart = _weighed(columns, role, head, columns.tokens)
+            mass = float(weight.max(initial=0.0))
             differing, difference = apart > 0, float(apart.max(initial=0.0))
         known, negative, lowest = none, none, np.inf
         if role in columns.entropy:
@@ -89,27 +90,33 @@ class DistributionState:
 
 def _weighed(
     columns: Columns, role: str, head: TopK, tokens: NDArray[np.int64]
-) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
-    """Where there is a head; its weight, least and as logged; how far it contradicts the token.
+) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]:
+    """Where there is a head, its weight, where that is too much, and how far it contradicts.
 
-    The weight is of the head and of the sampled token where that is outside; the contradiction, in
-    nats, 0 where rounding explains it.
+    The weight is of the head and of the sampled token where that is outside; the contradiction is
+    of the sampled token and the same id in the head, in nats, 0 where rounding explains it.
     """
     there = (head.ids >= 0) & ~np.isnan(head.log_probs)
     told = columns.mask & there.any(axis=1)
-    logs = np.where(there, head.log_probs, -np.inf).astype(np.float64)
     sampled = columns.log_probs[role].astype(np.float64)
     scored = told & ~np.isnan(sampled) & ~is_sentinel(sampled)
     same = (head.ids == tokens[:, None]) & there
     hit = same.any(axis=1)
-    extra = np.where(scored & ~hit, sampled, -np.inf)
     relative = BFLOAT16 * fits_bfloat16(head.log_probs[there])
-    joined = np.column_stack([logs, extra])
-    weights = np.zeros((2, len(columns)))
-    with np.errstate(over="ignore", invalid="ignore"):  # −inf less its own slack is −inf
-        for i, slack in enumerate((ROUNDING + relative * np.abs(joined), 0.0)):
-            weights[i] = np.where(told, np.exp(joined - slack).sum(axis=1), 0.0)
-        own = np.where(same, logs, -np.inf).max(axis=1)
-        apart = np.where(sampled == own, 0.0, np.abs(sampled - own))
-        allowed = 2 * (ROUNDING + relative * np.minimum(np.abs(sampled), np.abs(own)))
-    return told, weights, np.where(scored & hit & (apart > allowed), apart, 0.0)
+    extra = np.where(scored & ~hit, sampled, -np.inf)
+    with np.errstate(over="ignore"):
+        weight = np.exp(head.log_probs, where=there, out=np.zeros(there.shape)).sum(axis=1)
+        weight = np.where(told, weight + np.exp(extra), 0.0)
+    heavy = weight > 1.0
+    if heavy.any():  # as little as it can have weighed before it was rounded
+        logs = np.where(there[heavy], head.log_probs[heavy], -np.inf).astype(np.float64)
+        logs = np.column_stack([logs, extra[heavy]])
+        logs -= ROUNDING + relative * np.abs(np.where(logs > -np.inf, logs, 0.0))
+        with np.errstate(over="ignore"):
+            heavy[heavy] = np.exp(logs).sum(axis=1) > 1.0
+    own = head.log_probs[np.arange(len(columns)), same.argmax(axis=1)].astype(np.float64)
+    asked = scored & hit & (sampled != own)
+    sampled, own = np.where(asked, sampled, 0.0), np.where(asked, own, 0.0)
+    apart = np.abs(sampled - own)
+    allowed = 2 * (ROUNDING + relative * np.minimum(np.abs(sampled), np.abs(own)))
+    return told, weight, heavy, np.where(apart > allowed, apart, 0.0)

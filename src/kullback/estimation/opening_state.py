@@ -109,10 +109,10 @@ class SharedState:
     """How far pairs of sequences begin alike, and what that costs. ``a + b`` is that of both.
 
     Given the first of a pair and what the second was asked, the second repeats its first m tokens
-    with probability exp(Σ log p) over these tokens, by its own log-probs. So the surprise −Σ log p of
-    what they share is at least w with probability e^−w at most, and its sum over N pairs is no
-    larger, in law, than that of N exponential variables. A pair of equals adds nothing: a copy is
-    another fault.
+    with probability exp(Σ log p) over these tokens, by its own log-probs. So the surprise of what
+    they share, −Σ log p, is at least w with probability e^−w at most, and its sum over N pairs is
+    no larger, in law, than that of N exponential variables. A pair of equals adds nothing: a copy
+    is another fault.
 
     Args:
         pairs: Pairs.

@@ -40,27 +40,6 @@ def test_the_first_place_of_each_fault_is_named() -> None:
     }
 
 
-def zeros(row, mask=None) -> tuple[int, int, int]:
-    state = of([row], None if mask is None else [mask])
-    return state.zero_leading, state.zero_elsewhere, state.zero_trailing
-
-
-def test_zeros_are_leading_trailing_or_elsewhere() -> None:
-    assert zeros([0, 0, -1, 0, -1, 0, 0, 0]) == (2, 1, 3)
-    assert zeros([-1, 0, 0, NAN]) == (0, 2, 0)
-    assert zeros([-1, -2, -0.0]) == (0, 0, 1)
-    # The mask ends a sequence where it says so.
-    assert zeros([0, -1, 0, 0, -5], mask=[1, 1, 1, 1, 0]) == (1, 0, 2)
-    assert zeros([0, -1, 0, 0, -5], mask=[0, 1, 0, 0, 1]) == (0, 0, 0)
-    # Two sequences end to end are not one.
-    state = of([[-1, 0], [0, -1]])
-    assert (state.zero_leading, state.zero_elsewhere, state.zero_trailing) == (1, 0, 1)
-
-
-def test_a_zero_is_counted_once() -> None:
-    assert sum(zeros([0, 0, 0])) == 3
-
-
 def test_bfloat16_is_recognized() -> None:
     assert of([[-1.0, -0.5078125, NAN, -9999.0]], dtype="f4").bfloat16
     assert not of([[-1.0, -1 - 2**-8]], dtype="f4").bfloat16

@@ -120,7 +120,7 @@ def _shift(summary: Summary) -> Diagnosis:
             f"{question.q} moved by one"
         )
         checks.append(Check(code, str(question), "failed" if failed else "passed", reason))
-    findings = (_shift_finding(shifted),) if shifted else ()
+    findings = (_shift_finding(summary, shifted),) if shifted else ()
     return Diagnosis(findings, tuple(checks))
 
 
@@ -146,7 +146,9 @@ def is_shifted(state: QuestionState) -> bool:
     return True
 
 
-def _shift_finding(shifted: dict[Question, tuple[int, dict[str, float]]]) -> Finding:
+def _shift_finding(
+    summary: Summary, shifted: dict[Question, tuple[int, dict[str, float]]]
+) -> Finding:
     shared = set.intersection(*({q.p, q.q} for q in shifted))
     role = shared.pop() if len(shared) == 1 else ""
     question, (lag, numbers) = next(iter(shifted.items()))
@@ -165,6 +167,7 @@ def _shift_finding(shifted: dict[Question, tuple[int, dict[str, float]]]) -> Fin
         cost="Every number of these pairs compares different tokens and means nothing.",
         advice="Logits at position t score the token at t + 1: shift once, and only once, when "
         "log-probs are gathered; drop the first or the last entry, not the same one on both sides.",
+        where=tuple(str(token.place) for token in summary.questions[question].top_k1[:3]),
     )
 
 

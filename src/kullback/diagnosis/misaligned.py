@@ -83,7 +83,7 @@ def _finding(summary: Summary, found: list[SamplerTest], sound: list[SamplerTest
         "weights, the error and every ratio of two tokens mean nothing.",
         advice="Join the columns by the id of the row, not by its place: look for a shuffle, a "
         "filter or a sort between the two passes, and for rows that were left out of one.",
-        where=tuple(str(token.place) for token in state.top_k3[:3]),
+        where=tuple(str(token.place) for token in state.top_k1[:3]),
     )
 
 

@@ -109,10 +109,10 @@ def test_weights_on_and_off_policy_against_plain_numpy():
 
 def test_a_sampler_that_is_not_the_dumps_is_read_with_care():
     clean = CLEAN_WORLDS["training_loop"](64).sample(np.random.default_rng(0))
-    asked = [Question("current", "reference"), Question("rollout", "reference")]
+    asked = [Question("old", "reference"), Question("rollout", "reference")]
     report = document(summarize([clean], questions=asked), {"sampler": "rollout"})
     own, rollout = (one["trust"] for one in report["questions"])
-    assert "as-if-sampled-by-current" in own["because"]
+    assert "as-if-sampled-by-old" in own["because"]
     assert rollout == {"verdict": "yes", "because": []}
 
 

@@ -20,12 +20,18 @@ def diagnose_normalization(summary: Summary) -> Diagnosis:
         faults = _faults(state, role)
         if faults:
             findings.append(_finding(summary, role, state, faults))
-        reason = (
-            f"{state.heads} heads, the largest weighs {state.mass:.4g}; {state.differing} "
-            f"contradict the sampled token; {state.negative} of {state.entropies} entropies below 0"
-        )
-        checks.append(Check(CODE, role, "failed" if faults else "passed", reason))
+        checks.append(Check(CODE, role, "failed" if faults else "passed", _told(state)))
     return Diagnosis(tuple(findings), tuple(checks))
+
+
+def _told(state: DistributionState) -> str:
+    parts = []
+    if state.heads:
+        parts.append(f"{state.heads} heads, the largest weighs {state.mass:.4g}")
+        parts.append(f"{state.differing} contradict the sampled token")
+    if state.entropies:
+        parts.append(f"{state.negative} of {state.entropies} entropies are below 0")
+    return "; ".join(parts)
 
 
 def _faults(state: DistributionState, role: str) -> list[str]:

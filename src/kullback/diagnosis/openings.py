@@ -37,7 +37,7 @@ def diagnose_openings(summary: Summary) -> Diagnosis:
     """Openings of log-probs that are 0 or missing for one role, and that others scored."""
     findings, checks = [], []
     for role, state in summary.openings.items():
-        told = f"{state.opened} of {state.sequences} sequences begin with tokens that have none"
+        told = f"{state.opened} of {state.sequences} sequences begin with tokens it did not score"
         if opens_unscored(summary, role):
             findings.append(_finding(summary, role, state))
             status = "failed"

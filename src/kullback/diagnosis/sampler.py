@@ -89,7 +89,12 @@ def diagnose_sampler(summary: Summary) -> Diagnosis:
             findings.append(_bet_finding(summary, of["bet"]))
         findings += [_mean_finding(summary, test) for test in of["entropy"] + of["heads"]]
         findings += [_openings_finding(summary, test) for test in of["openings"]]
-    checks = [_check(test, causes.get(test, "")) for test in tests]
+    # A bet that did not fail because of the sampler is a check of the alignment.
+    checks = [
+        _check(test, causes.get(test, ""))
+        for test in tests
+        if test.kind != "bet" or causes.get(test) == "sampler"
+    ]
     for role in dict.fromkeys(question.sampler for question in summary.questions):
         checks += _not_possible(summary, role, {t.kind for t in tests if t.sampler == role})
     return Diagnosis(tuple(findings), tuple(checks))
@@ -267,8 +272,8 @@ def _check(test: SamplerTest, cause: str) -> Check:
         failed = cause != ""
         code = "mask-covers-prompt" if cause == "prompt" else "sampler-mismatch"
         reason = (
-            f"pairs of sequences that begin alike: {test.mean:.3g} nats of surprise on average; "
-            f"probability at most {chance(test.log_p)} for all {test.count} pairs"
+            f"pairs of sequences that begin alike do so at {test.mean:.3g} nats on average; "
+            f"probability at most {chance(test.log_p)} over all {test.count} pairs"
         )
     elif test.kind == "bet":
         reason = (

@@ -24,7 +24,7 @@ FEWEST_CLUSTERS = 4  # effective ones; likewise
 # What float32 log-softmax kernels over 50,000 ids were seen to differ by, in nats.
 FLOAT32_FLOOR = 4e-5
 BFLOAT16 = 2.0**-9  # relative rounding error, half a unit in the last of eight bits
-UNRELATED = 0.5  # correlation below which two columns hardly speak of the same tokens
+UNRELATED = 0.3  # size of a correlation below which two columns may be of different tokens
 NEARLY_ALL = 0.9  # share of pairs of sequences that begin alike where a prompt is counted
 PROMPT = 5.0  # nats that such a beginning costs; a sharper sampler saves a few tokens
 
@@ -202,7 +202,7 @@ def cause(summary: Summary, test: SamplerTest, failed: tuple[SamplerTest, ...]) 
     pair = (test.sampler, test.other)
     bets = (one for one in failed if one.kind == "bet" and (one.sampler, one.other) == pair)
     bet = next(bets, None)
-    return "misaligned" if bet and correlation(summary, bet) < UNRELATED else "sampler"
+    return "misaligned" if bet and abs(correlation(summary, bet)) < UNRELATED else "sampler"
 
 
 def chance(log_p: float) -> str:

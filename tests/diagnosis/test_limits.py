@@ -92,3 +92,12 @@ def test_no_weight_is_missing_where_it_changes_nothing_or_nobody_says_who_sample
     assert "weight-missing" not in codes(replace(columns, log_probs=anonymous), ASKED)
     unknown = {**columns.log_probs, "current": np.full(len(columns), np.nan)}
     assert "weight-missing" not in codes(replace(columns, log_probs=unknown), ASKED)
+
+
+def test_a_dump_that_was_read_twice_is_told_with_the_rows():
+    (columns,) = read(demo_path())
+    found = codes(columns.take(np.repeat(np.arange(128), 2)))["rows-repeated"]
+    assert found.severity == "note"
+    assert found.numbers == {"copies": 121.0, "rows": 242, "share": 0.5}
+    assert found.where[0].startswith("demo.parquet, row ")
+    assert "rows-repeated" not in codes(columns)

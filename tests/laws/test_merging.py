@@ -23,7 +23,7 @@ QUESTIONS = [
     Question("p", "q", "s", "p", "sequence_sum"),
 ]
 SHARDS = 13
-EXACT = ("sequences", "tokens", "exact_tokens", "clipped")  # whole numbers
+EXACT = ("sequences", "tokens", "exact_tokens", "cut", "clipped")  # whole numbers
 COUNTS = ("masked", "missing", "infinite", "shortest", "longest", "weight_max", "top_k1", "top_k3")
 ENDS = ("low", "high", "below", "above")
 

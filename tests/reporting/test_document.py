@@ -101,6 +101,7 @@ def test_weights_on_and_off_policy_against_plain_numpy():
         assert got["ess_fraction"] == pytest.approx(w.sum() ** 2 / (w.size * (w**2).sum()))
         assert got["chi2"] == pytest.approx(((w - 1) ** 2).mean(), rel=1e-9)
         assert got["truncated_mean"] == pytest.approx(np.minimum(w, 2).mean())
+        assert got["truncated_share"] == pytest.approx((w > 2).mean())
         assert got["clip_fraction"] == pytest.approx(((w < 0.8) | (w > 1.2)).mean())
         assert got["max"] == pytest.approx(w.max())
     assert off["unweighted_k1"] == pytest.approx((p - q).mean())

@@ -36,6 +36,7 @@ CODES = {
     "mask-covers-prompt": Code("tokens that nobody sampled are counted at the start", True),
     "infinite-ratio": Code("a policy gives no probability to a sampled token", True),
     "rows-left-out": Code("damaged rows were not read", False),
+    "rows-repeated": Code("rows are copies of others", False),
     "column-not-read": Code("a column that looks like log-probs, or a mask, was not read", False),
     "weight-missing": Code("the engine sampled, and no importance weight says so", False),
     "weights-degenerate": Code("a few importance weights decide the estimate", False),

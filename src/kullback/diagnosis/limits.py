@@ -19,7 +19,7 @@ def diagnose_limits(summary: Summary) -> Diagnosis:
     """Say of each question what its estimate hangs on."""
     weights = (_weights(question, state) for question, state in summary.questions.items())
     missing = (_no_weight(summary, question) for question in summary.weighted)
-    findings = (*missing, *weights, _few_tokens(summary), _few_clusters(summary))
+    findings = (*missing, *weights, _few_tokens(summary), _copies(summary), _few_clusters(summary))
     return Diagnosis(tuple(finding for finding in findings if finding))
 
 
@@ -126,6 +126,28 @@ def _spoken(one: Contributor) -> str:
         return f"at {one.place}"
     before, token, after = one.text
     return f"{token!r} in {before + token + after!r} ({one.place})"
+
+
+def _copies(summary: Summary) -> Finding | None:
+    """Rows that stand there twice, which no sampler draws twice."""
+    state = summary.repeats
+    if not state.copies:
+        return None
+    share = state.copies / state.checked
+    return Finding(
+        code="rows-repeated",
+        severity="note",
+        certainty="certain",
+        questions=tuple(map(str, summary.questions)),
+        claim=f"{state.copies:.0f} of {state.checked} rows, {share:.1%}, repeat another one, token "
+        "by token and log-prob by log-prob, though each was too unlikely to be drawn twice.",
+        numbers={"copies": state.copies, "rows": state.checked, "share": share},
+        cost="A copy is no further draw: it gives its row twice the weight, and where sequences "
+        "count as independent the intervals are too narrow.",
+        advice="Look for a file that was read twice, a replayed batch, one seed for several "
+        "completions, or temperature 0.",
+        where=tuple(map(str, state.places[:3])),
+    )
 
 
 def _few_clusters(summary: Summary) -> Finding | None:

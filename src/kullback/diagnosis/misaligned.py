@@ -82,7 +82,7 @@ def _finding(summary: Summary, found: list[SamplerTest], sound: list[SamplerTest
         cost="The mean of k1 is what it would be, for order does not change a sum; k2, k3, the "
         "weights, the error and every ratio of two tokens mean nothing.",
         advice="Join the columns by the id of the row, not by its place: look for a shuffle, a "
-        "filter or a sort between the two passes, and for rows that were left out of one. If they are "
+        "filter or a sort between the two passes, and for rows left out of one. If they are "
         f"of the same tokens, {pair.p} did not sample these.",
         where=tuple(str(token.place) for token in state.top_k1[:3]),
     )

@@ -17,6 +17,7 @@ from kullback.estimation.distribution_state import DistributionState
 from kullback.estimation.opening_state import OpeningState, SharedState
 from kullback.estimation.padding_state import PaddingState
 from kullback.estimation.question_state import QuestionState
+from kullback.estimation.repeat_state import RepeatState
 from kullback.estimation.sampler_state import SamplerState
 from kullback.estimation.spelling_state import SpellingState, partings
 from kullback.question import Question, default_questions, presumed_sampler
@@ -38,6 +39,7 @@ class Summary:
         distributions: Whether what is logged of each role's distributions can be of one.
         openings: Whether sequences begin with tokens that a role did not score.
         shared: Whether sequences begin alike, by the role that is said to have sampled them.
+        repeats: Whether rows are copies of others.
         spelling: Whether the ids spell the text.
         padding: Whether sequences begin or end in runs of one constant.
         cluster_kind: ``prompt`` or ``sequence``.
@@ -51,6 +53,7 @@ class Summary:
     distributions: dict[str, DistributionState]
     openings: dict[str, OpeningState]
     shared: dict[str, SharedState]
+    repeats: RepeatState
     spelling: SpellingState
     padding: PaddingState
     cluster_kind: str
@@ -72,6 +75,7 @@ class Summary:
             distributions={role: DistributionState.of(columns, role) for role in testable},
             openings={role: OpeningState.of(columns, role) for role in columns.log_probs},
             shared={role: SharedState.of(columns, role) for role in samplers},
+            repeats=RepeatState.of(columns, questions[0].sampler),
             spelling=SpellingState.of(columns, parted),
             padding=PaddingState.of(columns),
             cluster_kind=columns.cluster_kind,
@@ -91,6 +95,7 @@ class Summary:
             distributions=_added(self.distributions, other.distributions),
             openings=_added(self.openings, other.openings),
             shared=_added(self.shared, other.shared),
+            repeats=self.repeats + other.repeats,
             spelling=self.spelling + other.spelling,
             padding=self.padding + other.padding,
             cluster_kind=self.cluster_kind,

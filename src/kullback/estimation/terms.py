@@ -24,6 +24,7 @@ TERMS = (
     "weight_squared",
     "q_over_s",  # q/s − 1, times the weight of the prefix: mean 0 if s sampled
     "truncated",  # min(u, 2) of the weight u that a trainer would use: p/s, or q/p on policy
+    "cut",  # u above 2
     "clipped",  # u outside PPO's band
     "log_p_over_s",
     "log_q_over_s",
@@ -175,6 +176,7 @@ def _add_clips(
 ) -> None:
     low, high = CLIP_BAND
     rows[INDEX["truncated"]] = np.where(used, np.minimum(weight, TRUNCATED_AT), 0.0)
+    rows[INDEX["cut"]] = used & (weight > TRUNCATED_AT)
     rows[INDEX["clipped"]] = used & ((weight < low) | (weight > high))
 
 

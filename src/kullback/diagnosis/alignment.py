@@ -146,10 +146,16 @@ def is_shifted(state: QuestionState) -> bool:
     return True
 
 
+def shifted_roles(summary: Summary) -> set[str]:
+    """The roles that all shifted pairs have in common: one of them stands elsewhere."""
+    pairs = [{q.p, q.q} for q, state in summary.questions.items() if is_shifted(state)]
+    return set.intersection(*pairs) if pairs else set()
+
+
 def _shift_finding(
     summary: Summary, shifted: dict[Question, tuple[int, dict[str, float]]]
 ) -> Finding:
-    shared = set.intersection(*({q.p, q.q} for q in shifted))
+    shared = shifted_roles(summary)
     role = shared.pop() if len(shared) == 1 else ""
     question, (lag, numbers) = next(iter(shifted.items()))
     who = f"the log-probs of {role} stand" if role else f"one side of {question} stands"

@@ -7,7 +7,7 @@ from math import exp, log
 
 import numpy as np
 
-from kullback.diagnosis.alignment import is_shifted
+from kullback.diagnosis.alignment import is_shifted, shifted_roles
 from kullback.diagnosis.column_faults import holds_log_probs
 from kullback.diagnosis.openings import opens_unscored
 from kullback.estimation.column_state import ColumnState
@@ -122,7 +122,8 @@ def _is_fit(summary: Summary, question: Question, state: QuestionState) -> bool:
     """
     log_probs = all(_scored(summary, role) for role in question.roles)
     whole = state.tokens > 0 and not state.infinite and not state.missing
-    return whole and log_probs and not is_shifted(state)
+    shifted = is_shifted(state) or shifted_roles(summary) & set(question.roles)
+    return whole and log_probs and not shifted
 
 
 def _slack(summary: Summary, pair: tuple[str, str], tokens: int) -> float:

@@ -135,6 +135,10 @@ def prompt_scored(columns: Columns, tokens: int = 8) -> Columns:
         columns,
         log_probs={role: values[place] for role, values in columns.log_probs.items()},
         entropy={role: values[place] for role, values in columns.entropy.items()},
+        top_k={
+            role: TopK(head.ids[place], head.log_probs[place])
+            for role, head in columns.top_k.items()
+        },
         tokens=columns.tokens[place],
         token_bytes=None,
         text=None,

@@ -85,13 +85,14 @@ def log_ref_over_policy(x: Input) -> NDArray[np.float64]:
 # 04
 
 
-NAMES = {("KL(ref||policy)", "k3"): "k3-with-inverted-ratio"}  # what the case calls it
+# What the case calls an estimate of a question.
+NAMES: dict[tuple[str, str], str] = {("KL(ref||policy)", "k3"): "k3-with-inverted-ratio"}
 
 
 def name_of(x: Input, letter: str) -> str:
     """The estimate of the report, of the question or of its inverse, that has the logged value."""
     value, asked = x["logged_values"][letter], ("KL(policy||ref)", "KL(ref||policy)")
-    found = [
+    found: list[str] = [
         NAMES.get((which, name), name)
         for which, part in zip(asked, report(logged(x), *asked)["questions"], strict=True)
         for name, estimate in part["estimates"].items()

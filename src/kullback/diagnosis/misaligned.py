@@ -10,6 +10,7 @@ from kullback.diagnosis.sampler_tests import (
     correlation,
     failing,
     sampler_tests,
+    unfit,
 )
 from kullback.estimation.summary import Summary
 from kullback.question import Question
@@ -32,7 +33,7 @@ def diagnose_misaligned(summary: Summary) -> Diagnosis:
     for question in summary.questions:
         pair = (question.sampler, question.q)
         if question.q != question.sampler and pair not in tested:
-            reason = "log-probs are missing, infinite, shifted or none: no test holds over the rest"
+            reason = unfit(summary, question)
             checks.append(Check(CODE, str(Question(*pair)), "not-possible", reason))
             tested.add(pair)
     finding = (
@@ -79,8 +80,8 @@ def _finding(summary: Summary, found: list[SamplerTest], sound: list[SamplerTest
             "tokens": worst.count,
             "pairs": [str(Question(bet.sampler, bet.other)) for bet in found],
         },
-        cost="The mean of k1 is what it would be, for order does not change a sum; k2, k3, the "
-        "weights, the error and every ratio of two tokens mean nothing.",
+        cost="The mean of k1 is about what it would be, for order does not change a sum; k2, k3, "
+        "the weights, the error and every ratio of two tokens mean nothing.",
         advice="Join the columns by the id of the row, not by its place: look for a shuffle, a "
         "filter or a sort between the two passes, and for rows left out of one. If they are "
         f"of the same tokens, {pair.p} did not sample these.",

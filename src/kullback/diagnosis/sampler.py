@@ -7,7 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
-from kullback.diagnosis.sampler_tests import SamplerTest, cause, chance, failing, sampler_tests
+from kullback.diagnosis.sampler_tests import (
+    SamplerTest,
+    cause,
+    chance,
+    failing,
+    sampler_tests,
+    scored,
+)
 from kullback.estimation.interval import ratio_interval
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.sampler_state import ENTROPY_FLOOR
@@ -300,7 +307,9 @@ def _not_possible(summary: Summary, role: str, made: set[str]) -> list[Check]:
     prefixes, unlogged = (
         0 if state is None else int(state.by_group(term).sum()) for term in ("prefixes", "unlogged")
     )
-    if state is None:
+    if state is not None and not scored(summary, role):
+        told = "its column holds something else, or nothing at the start"
+    elif state is None:
         told = f"neither entropy nor top-k log-probs of {role} are logged"
     elif unlogged:
         told = f"{unlogged} log-probs are missing, perhaps because of what was drawn"

@@ -60,7 +60,7 @@ def sampler_tests(summary: Summary) -> tuple[SamplerTest, ...]:
     bounds: dict[tuple[str, str], SamplerTest] = {}
     bets: dict[tuple[str, str], SamplerTest] = {}
     for question, state in summary.questions.items():
-        if not _is_fit(summary, question, state):
+        if unfit(summary, question):
             continue
         for other, term in ((question.p, "log_p_over_s"), (question.q, "log_q_over_s")):
             pair = (question.sampler, other)
@@ -81,7 +81,7 @@ def sampler_tests(summary: Summary) -> tuple[SamplerTest, ...]:
     openings = [
         _openings(summary, role)
         for role in samplers
-        if role in summary.shared and _scored(summary, role)
+        if role in summary.shared and scored(summary, role)
     ]
     return (*bounds.values(), *bets.values(), *means, *openings)
 
@@ -108,22 +108,32 @@ def _openings(summary: Summary, role: str) -> SamplerTest:
     return SamplerTest("openings", role, "", log_p, slack, mean, np.nan, state.pairs)
 
 
-def _scored(summary: Summary, role: str) -> bool:
+def scored(summary: Summary, role: str) -> bool:
     """Whether the column holds log-probs of what it is said to, from the first token on."""
     return holds_log_probs(summary.columns[role]) and not opens_unscored(summary, role)
 
 
-def _is_fit(summary: Summary, question: Question, state: QuestionState) -> bool:
-    """Whether the product of its ratios is a martingale at all, if the sampler is honest.
+def unfit(summary: Summary, question: Question) -> str:
+    """Why the product of its ratios is no martingale, even if the sampler is honest; else nothing.
 
     It is none over a selection: a token outside a support makes the whole product 0 and is left
     out of the sums, and a log-prob may be missing because of what was drawn. Nor is it one if a
     column holds something else, or stands elsewhere.
     """
-    log_probs = all(_scored(summary, role) for role in question.roles)
-    whole = state.tokens > 0 and not state.infinite and not state.missing
-    shifted = is_shifted(state) or shifted_roles(summary) & set(question.roles)
-    return whole and log_probs and not shifted
+    state = summary.questions[question]
+    for role in question.roles:
+        if not scored(summary, role):
+            return f"what stands in the column of {role} is not its log-probs throughout"
+    if not state.tokens:
+        return "no token has the log-probs of both"
+    if state.infinite or state.missing:
+        return (
+            f"{state.infinite + state.missing} log-probs are infinite or missing, perhaps "
+            "because of what was drawn"
+        )
+    if is_shifted(state) or shifted_roles(summary) & set(question.roles):
+        return "the columns are shifted against each other"
+    return ""
 
 
 def _slack(summary: Summary, pair: tuple[str, str], tokens: int) -> float:
@@ -141,7 +151,7 @@ def _mean_test(summary: Summary, role: str, kind: str) -> SamplerTest | None:
     from scipy.special import log_ndtr, stdtr
 
     state = summary.samplers.get(role)
-    if state is None or not _scored(summary, role):
+    if state is None or not scored(summary, role):
         return None
     if kind == "heads" and summary.distributions[role].heavy:
         return None

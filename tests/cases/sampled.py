@@ -92,7 +92,7 @@ NAMES: dict[tuple[str, str], str] = {("KL(ref||policy)", "k3"): "k3-with-inverte
 def name_of(x: Input, letter: str) -> str:
     """The estimate of the report, of the question or of its inverse, that has the logged value."""
     value, asked = x["logged_values"][letter], ("KL(policy||ref)", "KL(ref||policy)")
-    found: list[str] = [
+    found: list[Any] = [
         NAMES.get((which, name), name)
         for which, part in zip(asked, report(logged(x), *asked)["questions"], strict=True)
         for name, estimate in part["estimates"].items()

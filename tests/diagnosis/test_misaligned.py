@@ -69,10 +69,18 @@ def test_a_sampler_that_lies_is_not_called_misaligned():
 
 
 def test_pairs_that_cannot_be_tested_are_listed():
-    diagnosis = diagnose_misaligned(summarize([FAULTS["nan"].inject(LOOP, rng())]))
-    told = {check.subject: check.status for check in diagnosis.checks}
-    assert told == {
-        "KL(rollout||old)": "not-possible",
-        "KL(rollout||current)": "passed",
-        "KL(rollout||reference)": "passed",
-    }
+    """And the reason is the fault, or the faulty role, that stands in the way."""
+
+    def told(fault):
+        found = diagnose_misaligned(summarize([FAULTS[fault].inject(LOOP, rng())]))
+        return {check.subject: (check.status, check.reason) for check in found.checks}
+
+    nan = told("nan")
+    assert nan["KL(rollout||old)"][0] == "not-possible"
+    assert "log-probs are infinite or missing" in nan["KL(rollout||old)"][1]
+    assert {nan[f"KL(rollout||{role})"][0] for role in ("current", "reference")} == {"passed"}
+    assert "shifted against each other" in told("shifted-by-one")["KL(rollout||old)"][1]
+    for fault, role in (("prompt", "rollout"), ("probabilities", "old")):
+        status, reason = told(fault)["KL(rollout||old)"]
+        assert status == "not-possible"
+        assert f"the column of {role} is not its log-probs" in reason

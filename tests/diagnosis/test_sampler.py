@@ -94,6 +94,18 @@ def test_too_few_prefixes_with_entropy_are_not_tested():
     assert "only 499 prefixes" in open_check.reason
 
 
+def test_what_cannot_be_told_has_its_true_reason():
+    def reason(columns):
+        checks = diagnose_sampler(summarize([columns])).checks
+        return next(c.reason for c in checks if c.status == "not-possible")
+
+    honest = WORLD.sample(rng())
+    one_prompt = replace(honest, clusters=np.zeros_like(honest.clusters))
+    assert "of fewer than 4 effective prompts" in reason(one_prompt)
+    unscored = FAULTS["prompt"].inject(WORLD, rng())
+    assert "its column holds something else, or nothing at the start" in reason(unscored)
+
+
 def test_an_honest_sampler_is_consistent_and_its_missing_mass_has_an_error():
     check = sampler_check(summarize([WORLD.sample(rng())]), Question("rollout", "reference"))
     assert check.verdict == "consistent"

@@ -8,6 +8,8 @@ import numpy as np
 
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
 from kullback.diagnosis.sampler_tests import (
+    FEWEST_CLUSTERS,
+    FEWEST_PREFIXES,
     SamplerTest,
     cause,
     chance,
@@ -313,6 +315,8 @@ def _not_possible(summary: Summary, role: str, made: set[str]) -> list[Check]:
         told = f"neither entropy nor top-k log-probs of {role} are logged"
     elif unlogged:
         told = f"{unlogged} log-probs are missing, perhaps because of what was drawn"
+    elif prefixes >= FEWEST_PREFIXES:
+        told = f"the prefixes are of fewer than {FEWEST_CLUSTERS} effective {summary.cluster_kind}s"
     elif prefixes:
         told = f"only {prefixes} prefixes have an entropy of {ENTROPY_FLOOR} nats or more"
     else:

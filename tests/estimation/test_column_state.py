@@ -28,6 +28,12 @@ def test_each_kind_of_value_is_counted_inside_the_mask_only() -> None:
     assert state.size == 1 + 0.5 + 3 + 2
 
 
+def test_gaps_at_the_end_are_counted_where_something_stands_before_them() -> None:
+    state = of([[-1.0, NAN, -1.0, NAN], [NAN, NAN, NAN, NAN], [NAN, -1.0, -1.0, -1.0]])
+    assert (state.nan, state.nan_trailing) == (7, 1)
+    assert of([[-1.0, NAN, NAN]], mask=[[1, 1, 0]]).nan_trailing == 1
+
+
 def test_the_first_place_of_each_fault_is_named() -> None:
     state = of(
         [[NAN, 0.5, NAN], [-INF, -9999.0, 0.5]], mask=[[0, 1, 1], [1, 1, 1]], source="a.parquet"

@@ -18,6 +18,7 @@ class ColumnState:
         positive: Log-probs above 0, which no probability has.
         sentinel: Log-probs of −9999.
         nan: Log-probs that were not logged.
+        nan_trailing: Those of them behind the last other one of their sequence.
         negative_infinite: Log-probs of −inf.
         low: The smallest finite log-prob, sentinels apart.
         high: The largest.
@@ -32,6 +33,7 @@ class ColumnState:
     positive: int
     sentinel: int
     nan: int
+    nan_trailing: int
     negative_infinite: int
     low: float
     high: float
@@ -51,9 +53,14 @@ class ColumnState:
             "nan": inside & np.isnan(values),
             "negative_infinite": inside & np.isneginf(values),
         }
+        trailing = 0
+        if faults["nan"].any():
+            before, behind = columns.outside(inside & ~faults["nan"])
+            trailing = int((faults["nan"] & behind & ~before).sum())
         plain = inside & np.isfinite(values) & ~is_sentinel(values)
         return cls(
             tokens=int(inside.sum()),
+            nan_trailing=trailing,
             low=float(np.where(plain, values, np.inf).min(initial=np.inf)),
             high=float(np.where(plain, values, -np.inf).max(initial=-np.inf)),
             size=float(np.abs(np.where(plain, values, 0.0)).sum(dtype=np.float64)),
@@ -69,7 +76,15 @@ class ColumnState:
         )
 
     def __add__(self, other: ColumnState) -> ColumnState:
-        counted = ("tokens", "positive", "sentinel", "nan", "negative_infinite", "size")
+        counted = (
+            "tokens",
+            "positive",
+            "sentinel",
+            "nan",
+            "nan_trailing",
+            "negative_infinite",
+            "size",
+        )
         return replace(
             self,
             low=min(self.low, other.low),

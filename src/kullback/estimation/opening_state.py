@@ -177,7 +177,7 @@ def _openings(columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """The first tokens inside the mask of each sequence, and which of them are, [sequences, 32]."""
     before, _ = columns.outside(columns.mask)
     begin = columns.starts + segment_sums(before.astype(float), columns.lengths).astype(np.int64)
-    places = begin[:, None] + np.arange(COMPARED)
+    places = begin[:, None] + np.arange(max(1, min(COMPARED, int(columns.lengths.max(initial=0)))))
     inside = places < columns.ends[:, None]
     places = np.where(inside, places, 0)
     return places, inside & columns.mask[places]

@@ -81,14 +81,15 @@ def _hashes(
     columns: Columns, values: NDArray[np.float64], chosen: NDArray[np.int64]
 ) -> NDArray[np.uint64]:
     lengths = columns.lengths[chosen]
-    places = columns.starts[chosen][:, None] + np.arange(COMPARED)
-    inside = np.arange(COMPARED) < lengths[:, None]
+    positions = np.arange(min(COMPARED, int(lengths.max(initial=0))))
+    places = columns.starts[chosen][:, None] + positions
+    inside = positions < lengths[:, None]
     places = np.where(inside, places, 0)
     bits = values[places].astype(np.float64).view(np.uint64)
     if columns.tokens is not None:
         bits = bits ^ mixed(columns.tokens[places].astype(np.uint64))
     # Mixed with the position first, or any order of the same tokens would be one row.
-    words = mixed(bits ^ mixed(np.arange(COMPARED, dtype=np.uint64)))
+    words = mixed(bits ^ mixed(positions.astype(np.uint64)))
     return mixed(
         np.where(inside, words, 0).sum(axis=1, dtype=np.uint64) ^ lengths.astype(np.uint64)
     )

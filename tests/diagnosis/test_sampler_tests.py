@@ -140,3 +140,12 @@ def test_a_selected_sample_is_not_tested():
     log_p = np.full((100, 1), -1.1)
     log_p[0] = np.nan
     assert not sampler_tests(summarize([pack({"p": log_p, "q": log_p + 0.1})]))
+
+
+def test_each_pair_is_bet_on_once_whatever_is_asked_first():
+    world = cast(Mixture, CLEAN_WORLDS["training_loop"](4))
+    asked = ["KL(current||reference) ~ rollout", "KL(rollout||current)", "KL(rollout||reference)"]
+    summary = summarize([world.sample(rng())], questions=asked)
+    for kind in ("bound", "bet"):
+        pairs = [(one.sampler, one.other) for one in sampler_tests(summary) if one.kind == kind]
+        assert sorted(pairs) == [("rollout", "current"), ("rollout", "reference")]

@@ -274,12 +274,12 @@ def _prompt_finding(summary: Summary, test: SamplerTest) -> Finding:
     )
 
 
-def _check(test: SamplerTest, cause: str) -> Check:
-    failed = cause == "sampler"
+def _check(test: SamplerTest, found: str) -> Check:
+    failed = found == "sampler"
     code = "negative-beyond-chance" if test.kind == "bound" else "sampler-mismatch"
     if test.kind == "openings":
-        failed = cause != ""
-        code = "mask-covers-prompt" if cause == "prompt" else "sampler-mismatch"
+        failed = found != ""
+        code = "mask-covers-prompt" if found == "prompt" else "sampler-mismatch"
         reason = (
             f"pairs of sequences that begin alike do so at {test.mean:.3g} nats on average; "
             f"probability at most {chance(test.log_p)} over all {test.count} pairs"

@@ -64,13 +64,14 @@ def sampler_tests(summary: Summary) -> tuple[SamplerTest, ...]:
             continue
         for other, term in ((question.p, "log_p_over_s"), (question.q, "log_q_over_s")):
             pair = (question.sampler, other)
-            if other != question.sampler and pair not in bounds:
-                total, slack = state.total(term), _slack(summary, pair, state.tokens)
+            if other == question.sampler:
+                continue
+            slack = _slack(summary, pair, state.tokens)
+            if pair not in bounds:
                 # P(∏ other/sampler ≥ e^c) ≤ e^−c: the product is a non-negative martingale.
-                mean, log_p = total / state.tokens, min(0.0, -total)
-                bounds[pair] = SamplerTest("bound", *pair, log_p, slack, mean, np.nan, state.tokens)
-                if other == question.q:
-                    bets[pair] = _bet(state, slack)
+                bounds[pair] = _product("bound", pair, state, term, slack)
+            if other == question.q and pair not in bets:
+                bets[pair] = _product("bet", pair, state, "bet", slack)
     samplers = dict.fromkeys(question.sampler for question in summary.questions)
     means = [
         test
@@ -86,16 +87,19 @@ def sampler_tests(summary: Summary) -> tuple[SamplerTest, ...]:
     return (*bounds.values(), *bets.values(), *means, *openings)
 
 
-def _bet(state: QuestionState, slack: float) -> SamplerTest:
-    """A tenth of the stake on q against s, at every token: e^gain has mean 1 at most under s.
+def _product(
+    kind: str, pair: tuple[str, str], state: QuestionState, term: str, slack: float
+) -> SamplerTest:
+    """A product with mean 1 at most under the sampler, from the sum of its logs.
 
-    The product of the whole ratios is such a bet with all of the stake. It falls by every token
-    that q likes less, and so is blind to columns of different tokens, which leave the sum of k1
-    as it was; a tenth of the stake is lost slowly and won back wherever q/s is large.
+    The bound is the product of all ratios, a bet of all of the stake on q against s. It falls by
+    every token that q likes less, and so is blind to columns of different tokens, which leave the
+    sum of k1 as it was. Of a bet of a tenth, little is lost at each of these, and it is won back
+    wherever q/s is large.
     """
-    gain, pair = state.total("bet"), (state.question.sampler, state.question.q)
-    mean = gain / state.tokens
-    return SamplerTest("bet", *pair, min(0.0, -gain), slack, mean, np.nan, state.tokens)
+    total = state.total(term)
+    mean, log_p = total / state.tokens, min(0.0, -total)
+    return SamplerTest(kind, *pair, log_p, slack, mean, np.nan, state.tokens)
 
 
 def _openings(summary: Summary, role: str) -> SamplerTest:

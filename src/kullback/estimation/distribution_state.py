@@ -101,22 +101,24 @@ def _weighed(
     sampled = columns.log_probs[role].astype(np.float64)
     scored = told & ~np.isnan(sampled) & ~is_sentinel(sampled)
     same = (head.ids == tokens[:, None]) & there
-    hit = same.any(axis=1)
-    relative = BFLOAT16 * fits_bfloat16(head.log_probs[there])
+    place = same.argmax(axis=1)
+    hit = same[np.arange(len(columns)), place]
     extra = np.where(scored & ~hit, sampled, -np.inf)
+    logs = head.log_probs if there.all() else np.where(there, head.log_probs, -np.inf)
     with np.errstate(over="ignore"):
-        weight = np.exp(head.log_probs, where=there, out=np.zeros(there.shape)).sum(axis=1)
-        weight = np.where(told, weight + np.exp(extra), 0.0)
-    heavy = weight > 1.0
-    if heavy.any():  # as little as it can have weighed before it was rounded
-        logs = np.where(there[heavy], head.log_probs[heavy], -np.inf).astype(np.float64)
-        logs = np.column_stack([logs, extra[heavy]])
-        logs -= ROUNDING + relative * np.abs(np.where(logs > -np.inf, logs, 0.0))
-        with np.errstate(over="ignore"):
-            heavy[heavy] = np.exp(logs).sum(axis=1) > 1.0
-    own = head.log_probs[np.arange(len(columns)), same.argmax(axis=1)].astype(np.float64)
+        weight = np.exp(logs).sum(axis=1, dtype=np.float64) + np.exp(extra)
+    weight, heavy = np.where(told, weight, 0.0), told & (weight > 1.0)
+    own = head.log_probs[np.arange(len(columns)), place].astype(np.float64)
     asked = scored & hit & (sampled != own)
     sampled, own = np.where(asked, sampled, 0.0), np.where(asked, own, 0.0)
     apart = np.abs(sampled - own)
+    relative = 0.0
+    if heavy.any() or (apart > 2 * ROUNDING).any():
+        relative = BFLOAT16 * fits_bfloat16(head.log_probs[there])
+    if heavy.any():  # as little as it can have weighed before it was rounded
+        logs = np.column_stack([logs[heavy], extra[heavy]]).astype(np.float64)
+        logs -= ROUNDING + relative * np.abs(np.where(logs > -np.inf, logs, 0.0))
+        with np.errstate(over="ignore"):
+            heavy[heavy] = np.exp(logs).sum(axis=1) > 1.0
     allowed = 2 * (ROUNDING + relative * np.minimum(np.abs(sampled), np.abs(own)))
     return told, weight, heavy, np.where(apart > allowed, apart, 0.0)

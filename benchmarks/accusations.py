@@ -2,7 +2,8 @@
 
     python benchmarks/accusations.py [--reports 600] [--fault-reports 50]
 
-Clean worlds: at most one report in a hundred may accuse, per world and number of prompts. Faults:
+Clean worlds: at most one report in a hundred may accuse, per world and number of prompts, with the
+twenty largest log-probs of each role logged and without. Faults:
 the share of reports that accuse anybody, and by which codes. Resumes where it stopped; each
 finished cell is a line of results/accusations.jsonl. The seed of a report is its number.
 """

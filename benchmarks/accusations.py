@@ -2,7 +2,8 @@
 
     python benchmarks/accusations.py [--reports 600] [--fault-reports 50]
 
-Clean worlds: at most one report in a hundred may accuse, per world and number of prompts. Faults:
+Clean worlds: at most one report in a hundred may accuse, per world and number of prompts, with the
+twenty largest log-probs of each role logged and without. Faults:
 the share of reports that accuse anybody, and by which codes. Resumes where it stopped; each
 finished cell is a line of results/accusations.jsonl. The seed of a report is its number.
 """
@@ -33,6 +34,10 @@ def cells(reports: int, fault_reports: int) -> Iterator[tuple[str, int, Draw]]:
     for name, build in kb.worlds.CLEAN_WORLDS.items():
         for prompts in PROMPTS:
             yield f"clean/{name}/{prompts}", reports, build(prompts).sample
+        world = build(PROMPTS[0])
+        if isinstance(world, kb.worlds.Mixture):
+            logged = partial(world.sample, top_k=20)
+            yield f"clean/{name}/{PROMPTS[0]} with heads", reports // 2, logged
     for fault, entry in kb.worlds.FAULTS.items():
         for name in FAULTY_WORLDS:
             world = kb.worlds.CLEAN_WORLDS[name](64)

@@ -291,7 +291,7 @@ def _own_keys(arrays: Mapping[str, NDArray[Any]], sequences: int) -> NDArray[np.
     for values in arrays.values():
         content.update(np.ascontiguousarray(values).data)
     batch = np.frombuffer(content.digest(), dtype="<u8").astype(np.uint64)
-    return _mix(batch + np.arange(sequences, dtype=np.uint64))
+    return mixed(batch + np.arange(sequences, dtype=np.uint64))
 
 
 def floating(values: Any, name: str) -> NDArray[Any]:
@@ -375,7 +375,7 @@ def cluster_keys(ids: ArrayLike | Sequence[Any]) -> NDArray[np.uint64]:
     if array.ndim != 1:
         raise ValueError(f"clusters are one id per sequence, not an array of shape {array.shape}")
     if array.dtype.kind in "iub":
-        return _mix(array.astype(np.uint64))
+        return mixed(array.astype(np.uint64))
     missing = [i for i, one in enumerate(array.tolist()) if one is None or one != one]
     if missing:
         raise ValueError(f"clusters: entry {missing[0]} is missing; give every sequence an id")
@@ -386,7 +386,7 @@ def cluster_keys(ids: ArrayLike | Sequence[Any]) -> NDArray[np.uint64]:
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
 
 
-def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """The finalizer of SplitMix64 (Steele, Lea and Flood 2014): one-to-one, all bits avalanche."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -85,11 +85,20 @@ def log_ref_over_policy(x: Input) -> NDArray[np.float64]:
 # 04
 
 
+# What the case calls an estimate of a question.
+NAMES: dict[tuple[str, str], str] = {("KL(ref||policy)", "k3"): "k3-with-inverted-ratio"}
+
+
 def name_of(x: Input, letter: str) -> str:
-    """The estimate of the report that has the value which was logged."""
-    value, estimates = x["logged_values"][letter], one(logged(x))["estimates"]
-    found = [k for k, e in estimates.items() if math.isclose(e["mean"], value, rel_tol=1e-9)]
-    return ", ".join(name for name in found if name != "auto")
+    """The estimate of the report, of the question or of its inverse, that has the logged value."""
+    value, asked = x["logged_values"][letter], ("KL(policy||ref)", "KL(ref||policy)")
+    found: list[Any] = [
+        NAMES.get((which, name), name)
+        for which, part in zip(asked, report(logged(x), *asked)["questions"], strict=True)
+        for name, estimate in part["estimates"].items()
+        if math.isclose(estimate["mean"], value, rel_tol=1e-9)
+    ]
+    return ", ".join(dict.fromkeys(name for name in found if name != "auto"))
 
 
 # 05
@@ -204,7 +213,8 @@ SAMPLED: Table = {
         "A": lambda x: name_of(x, "A"),
         "C": lambda x: name_of(x, "C"),
         "D": lambda x: name_of(x, "D"),
-        **later("explain", "B", "E"),
+        "E": lambda x: name_of(x, "E"),
+        **later("explain", "B"),
     },
     "05-k3-overflow-float32": {
         "k3_per_token_float64": lambda x: kb.k3(log_r(x)),
@@ -287,7 +297,7 @@ SAMPLED: Table = {
         ),
         "ess_fraction_raw": lambda x: weights(x)["weights"]["ess_fraction"],
         "ess_fraction_truncated": lambda x: weights(x, cap=x["cap"])["weights"]["ess_fraction"],
-        **later("report: how many weights the ceiling cuts", "share_truncated"),
+        "share_truncated": lambda x: weights(x)["weights"]["truncated_share"],
         **later("report: quantiles of the weights", "raw_p95"),
     },
 }

@@ -163,3 +163,18 @@ def test_loops_to_the_limit_beside_rows_of_any_length_are_no_padding():
     assert not found(columns)
     checks = {c.code: c for c in diagnose_columns(summarize([columns])).checks}
     assert checks["mask-covers-padding"].status == "not-possible"
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ([-1.0, np.nan, np.nan], "missing, all at the end of their sequence: what was scored"),
+        ([np.nan, -1.0, np.nan], "2 of 6 log-probs of q in the mask are missing."),
+    ],
+)
+def test_rows_that_are_too_short_are_told_from_gaps(row, said):
+    full = [-1.0, -2.0, -3.0]
+    (finding,) = found(tokens([full, full], [full, row]))
+    assert finding.code == "missing-values"
+    assert said in finding.claim
+    assert finding.where[0].startswith("row 1, token ")

@@ -15,13 +15,18 @@ NAMED = {
     "temperature": {"sampler-mismatch"},
     "top-k": {"sampler-mismatch"},
     "top-p": {"sampler-mismatch"},
+    "stale-sampler": {"negative-beyond-chance", "sampler-mismatch"},
     "wrong-sampler": {"negative-beyond-chance", "sampler-mismatch"},
     "shifted-by-one": {"shifted-by-one"},
+    "misaligned": {"misaligned"},
     "retokenized": {"tokens-do-not-match-text"},
     "padding": {"mask-covers-padding"},
+    "prompt": {"mask-covers-prompt"},
+    "prompt-scored": {"mask-covers-prompt"},
     "sentinel": {"sentinel-inside-mask"},
     "nan": {"missing-values"},
     "probabilities": {"not-log-probs"},
+    "unnormalized": {"not-normalized", "not-log-probs"},
     "truncated-reference": {"infinite-ratio"},
 }
 

@@ -27,6 +27,8 @@ def test_only_an_accusing_code_accuses():
     assert {code for code, entry in CODES.items() if not entry.accuses} == {
         "rows-left-out",
         "column-not-read",
+        "rows-repeated",
+        "weight-missing",
         "weights-degenerate",
         "mean-owned-by-few",
         "too-few-clusters",

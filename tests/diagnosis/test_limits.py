@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from kullback.columns import pack
 from kullback.diagnosis.limits import diagnose_limits
+from kullback.dumps import demo_path, read
 from kullback.estimation.summary import summarize
 from kullback.question import Question
+from kullback.worlds import CLEAN_WORLDS
 
 
 def codes(columns, *questions: str):
@@ -56,3 +60,44 @@ def test_degenerate_weights_are_a_warning():
 def test_fewer_than_fifty_clusters_are_told(sequences, told):
     columns = pack({"p": np.full((sequences, 3), -1.0), "q": np.full((sequences, 3), -1.1)})
     assert ("too-few-clusters" in codes(columns)) == told
+
+
+ASKED = "KL(current||reference)"
+
+
+def test_a_question_that_forgets_who_sampled_is_told_what_the_weight_makes_of_it():
+    """The tokens of the demo: weighed, the KL is 0.0365, near the exact one; else −0.0296."""
+    (columns,) = read(demo_path())
+    found = codes(columns, ASKED)["weight-missing"]
+    (state,) = summarize([columns], questions=[f"{ASKED} ~ rollout"]).questions.values()
+    assert found.numbers["with"] == pytest.approx(state.total("k1") / state.tokens, rel=1e-12)
+    plain = columns.log_probs["current"] - columns.log_probs["reference"].astype(float)
+    assert found.numbers["without"] == pytest.approx(plain.mean(), rel=1e-9)
+    weight = np.exp(columns.log_probs["current"] - columns.log_probs["rollout"].astype(float))
+    assert found.numbers["weight_max"] == pytest.approx(weight.max(), rel=1e-12)
+    assert found.numbers["ess_fraction"] == pytest.approx(
+        weight.sum() ** 2 / (len(weight) * (weight**2).sum()), rel=1e-9
+    )
+    assert found.numbers["clip_fraction"] == ((weight < 0.8) | (weight > 1.2)).mean()
+    assert found.questions == (ASKED,)
+    assert found.advice == f"Ask {ASKED} ~ rollout."
+    assert not found.accuses
+
+
+def test_no_weight_is_missing_where_it_changes_nothing_or_nobody_says_who_sampled():
+    columns = CLEAN_WORLDS["training_loop"](32).sample(np.random.default_rng(0))
+    assert "weight-missing" not in codes(columns, "KL(old||current)")
+    assert "weight-missing" not in codes(columns, f"{ASKED} ~ rollout")
+    anonymous = {r: v for r, v in columns.log_probs.items() if r != "rollout"}
+    assert "weight-missing" not in codes(replace(columns, log_probs=anonymous), ASKED)
+    unknown = {**columns.log_probs, "current": np.full(len(columns), np.nan)}
+    assert "weight-missing" not in codes(replace(columns, log_probs=unknown), ASKED)
+
+
+def test_a_dump_that_was_read_twice_is_told_with_the_rows():
+    (columns,) = read(demo_path())
+    found = codes(columns.take(np.repeat(np.arange(128), 2)))["rows-repeated"]
+    assert found.severity == "note"
+    assert found.numbers == {"copies": 121.0, "rows": 242, "share": 0.5}
+    assert found.where[0].startswith("demo.parquet, row ")
+    assert "rows-repeated" not in codes(columns)

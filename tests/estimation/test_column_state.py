@@ -28,6 +28,12 @@ def test_each_kind_of_value_is_counted_inside_the_mask_only() -> None:
     assert state.size == 1 + 0.5 + 3 + 2
 
 
+def test_gaps_at_the_end_are_counted_where_something_stands_before_them() -> None:
+    state = of([[-1.0, NAN, -1.0, NAN], [NAN, NAN, NAN, NAN], [NAN, -1.0, -1.0, -1.0]])
+    assert (state.nan, state.nan_trailing) == (7, 1)
+    assert of([[-1.0, NAN, NAN]], mask=[[1, 1, 0]]).nan_trailing == 1
+
+
 def test_the_first_place_of_each_fault_is_named() -> None:
     state = of(
         [[NAN, 0.5, NAN], [-INF, -9999.0, 0.5]], mask=[[0, 1, 1], [1, 1, 1]], source="a.parquet"
@@ -38,27 +44,6 @@ def test_the_first_place_of_each_fault_is_named() -> None:
         "negative_infinite": "a.parquet, row 1, token 0",
         "sentinel": "a.parquet, row 1, token 1",
     }
-
-
-def zeros(row, mask=None) -> tuple[int, int, int]:
-    state = of([row], None if mask is None else [mask])
-    return state.zero_leading, state.zero_elsewhere, state.zero_trailing
-
-
-def test_zeros_are_leading_trailing_or_elsewhere() -> None:
-    assert zeros([0, 0, -1, 0, -1, 0, 0, 0]) == (2, 1, 3)
-    assert zeros([-1, 0, 0, NAN]) == (0, 2, 0)
-    assert zeros([-1, -2, -0.0]) == (0, 0, 1)
-    # The mask ends a sequence where it says so.
-    assert zeros([0, -1, 0, 0, -5], mask=[1, 1, 1, 1, 0]) == (1, 0, 2)
-    assert zeros([0, -1, 0, 0, -5], mask=[0, 1, 0, 0, 1]) == (0, 0, 0)
-    # Two sequences end to end are not one.
-    state = of([[-1, 0], [0, -1]])
-    assert (state.zero_leading, state.zero_elsewhere, state.zero_trailing) == (1, 0, 1)
-
-
-def test_a_zero_is_counted_once() -> None:
-    assert sum(zeros([0, 0, 0])) == 3
 
 
 def test_bfloat16_is_recognized() -> None:

@@ -145,6 +145,25 @@ def test_lags_compare_p_with_the_q_of_a_neighbor_in_the_same_sequence() -> None:
         assert state.lags[1, row, 2] == pytest.approx((differences**2).sum(), rel=1e-12)
 
 
+def test_the_correlation_is_of_what_both_logged_cut_at_four_nats() -> None:
+    rng = np.random.default_rng(0)
+    p, q = -rng.gamma(1.0, 3.0, size=(2, 5, 40))
+    q[0] = p[0] - 0.1
+    state = QuestionState.of(pack({"p": p, "q": q, "s": q}), Question("p", "q"))
+    expected = np.corrcoef(np.maximum(p, -4).ravel(), np.maximum(q, -4).ravel())[0, 1]
+    assert state.correlation == pytest.approx(expected, rel=1e-9)
+    # Of the sampler with q, whoever p is.
+    assert QuestionState.of(
+        pack({"p": q, "q": q - 0.1, "s": p}), Question("p", "q", "s")
+    ).correlation == pytest.approx(
+        np.corrcoef(np.maximum(p, -4).ravel(), np.maximum(q - 0.1, -4).ravel())[0, 1], rel=1e-9
+    )
+    constant = QuestionState.of(
+        pack({"p": [[-1.0, -1.0]], "q": [[-1.0, -2.0]]}), Question("p", "q")
+    )
+    assert np.isnan(constant.correlation)
+
+
 def test_tokens_are_counted_as_usable_masked_missing_or_infinite() -> None:
     p = [[-1.0, -1, NAN, -1, -1, -np.inf, -9999]]
     q = [[-1.0, -np.inf, -1, -9999, NAN, -1, -1]]

@@ -69,8 +69,9 @@ def by_hand(columns: Columns, question: Question) -> np.ndarray:
             terms |= {name: w * terms[name] for name in ("k1", "k2", "k3")}
             terms |= {"tokens": 1, "weight": w, "weight_squared": w * w}
             terms |= {"q_over_s": w * r - before, "log_p_over_s": p - s, "log_q_over_s": q - s}
+            terms["bet"] = log(0.9 + 0.1 * exp(q - s))
             u = r if question.weight == "none" else w
-            terms |= {"truncated": min(u, 2.0), "clipped": not 0.8 <= u <= 1.2}
+            terms |= {"truncated": min(u, 2.0), "cut": u > 2.0, "clipped": not 0.8 <= u <= 1.2}
             for name, value in terms.items():
                 found[INDEX[name], t] = value
             before *= exp(p - s) if question.weight == "cumulative" else 1

@@ -23,7 +23,7 @@ QUESTIONS = [
     Question("p", "q", "s", "p", "sequence_sum"),
 ]
 SHARDS = 13
-EXACT = ("sequences", "tokens", "exact_tokens", "clipped")  # whole numbers
+EXACT = ("sequences", "tokens", "exact_tokens", "cut", "clipped")  # whole numbers
 COUNTS = ("masked", "missing", "infinite", "shortest", "longest", "weight_max", "top_k1", "top_k3")
 ENDS = ("low", "high", "below", "above")
 
@@ -103,6 +103,7 @@ def test_any_grouping_of_shards_is_one_pass(question: Question, clusters: int) -
                 ), term
         assert (np.abs(state.products - whole.products) <= 1e-12 * of_products).all()
         assert state.lags == pytest.approx(whole.lags, rel=1e-12, abs=1e-10)
+        assert state.association == pytest.approx(whole.association, rel=1e-12, abs=1e-10)
         assert state.size_k1 == pytest.approx(whole.size_k1, rel=1e-12)
         for term in EXACT:
             assert np.array_equal(state.by_group(term), whole.by_group(term)), term
@@ -130,6 +131,13 @@ def test_a_summary_merges_like_its_parts() -> None:
             )
     assert both.spelling.misspelled == whole.spelling.misspelled > 0
     assert both.padding == whole.padding
+    assert replace(both.distributions["s"], first={}) == replace(whole.distributions["s"], first={})
+    for role in "pqs":
+        one, other = both.openings[role], whole.openings[role]
+        assert replace(one, first=None, others={}) == replace(other, first=None, others={})
+        assert one.opened > 0 or role != "p"
+    assert np.array_equal(both.repeats.keys, whole.repeats.keys)
+    assert np.array_equal(both.repeats.counts, whole.repeats.counts)
     for role in "pqs":
         one, other = both.columns[role], whole.columns[role]
         assert one.size == pytest.approx(other.size, rel=1e-12)

@@ -102,6 +102,7 @@ def test_weights_on_and_off_policy_against_plain_numpy():
         assert got["ess_fraction"] == pytest.approx(w.sum() ** 2 / (w.size * (w**2).sum()))
         assert got["chi2"] == pytest.approx(((w - 1) ** 2).mean(), rel=1e-9)
         assert got["truncated_mean"] == pytest.approx(np.minimum(w, 2).mean())
+        assert got["truncated_share"] == pytest.approx((w > 2).mean())
         assert got["clip_fraction"] == pytest.approx(((w < 0.8) | (w > 1.2)).mean())
         assert got["max"] == pytest.approx(w.max())
     assert off["unweighted_k1"] == pytest.approx((p - q).mean())
@@ -110,10 +111,10 @@ def test_weights_on_and_off_policy_against_plain_numpy():
 
 def test_a_sampler_that_is_not_the_dumps_is_read_with_care():
     clean = CLEAN_WORLDS["training_loop"](64).sample(np.random.default_rng(0))
-    asked = [Question("current", "reference"), Question("rollout", "reference")]
+    asked = [Question("old", "reference"), Question("rollout", "reference")]
     report = document(summarize([clean], questions=asked), {"sampler": "rollout"})
     own, rollout = (one["trust"] for one in report["questions"])
-    assert "as-if-sampled-by-current" in own["because"]
+    assert "as-if-sampled-by-old" in own["because"]
     assert rollout == {"verdict": "yes", "because": []}
 
 

@@ -120,7 +120,7 @@ def _shift(summary: Summary) -> Diagnosis:
             f"{question.q} moved by one"
         )
         checks.append(Check(code, str(question), "failed" if failed else "passed", reason))
-    findings = (_shift_finding(shifted),) if shifted else ()
+    findings = (_shift_finding(summary, shifted),) if shifted else ()
     return Diagnosis(findings, tuple(checks))
 
 
@@ -146,8 +146,16 @@ def is_shifted(state: QuestionState) -> bool:
     return True
 
 
-def _shift_finding(shifted: dict[Question, tuple[int, dict[str, float]]]) -> Finding:
-    shared = set.intersection(*({q.p, q.q} for q in shifted))
+def shifted_roles(summary: Summary) -> set[str]:
+    """The roles that all shifted pairs have in common: one of them stands elsewhere."""
+    pairs = [{q.p, q.q} for q, state in summary.questions.items() if is_shifted(state)]
+    return set.intersection(*pairs) if pairs else set()
+
+
+def _shift_finding(
+    summary: Summary, shifted: dict[Question, tuple[int, dict[str, float]]]
+) -> Finding:
+    shared = shifted_roles(summary)
     role = shared.pop() if len(shared) == 1 else ""
     question, (lag, numbers) = next(iter(shifted.items()))
     who = f"the log-probs of {role} stand" if role else f"one side of {question} stands"
@@ -165,6 +173,7 @@ def _shift_finding(shifted: dict[Question, tuple[int, dict[str, float]]]) -> Fin
         cost="Every number of these pairs compares different tokens and means nothing.",
         advice="Logits at position t score the token at t + 1: shift once, and only once, when "
         "log-probs are gathered; drop the first or the last entry, not the same one on both sides.",
+        where=tuple(str(token.place) for token in summary.questions[question].top_k1[:3]),
     )
 
 

@@ -124,13 +124,15 @@ def _missing(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
     code, reason = "missing-values", f"{state.nan} values not logged"
     if not state.nan:
         return _checked(code, role, None, reason)
+    cut = ", all at the end of their sequence: what was scored there is shorter than the mask"
+    cut = cut if state.nan_trailing == state.nan else ""
     finding = Finding(
         code=code,
         severity="warning",
         certainty="certain",
         questions=_touched(summary, role),
-        claim=f"{state.nan} of {state.tokens} log-probs of {role} inside the mask are missing.",
-        numbers={"missing": state.nan, "tokens": state.tokens},
+        claim=f"{state.nan} of {state.tokens} log-probs of {role} in the mask are missing{cut}.",
+        numbers={"missing": state.nan, "trailing": state.nan_trailing, "tokens": state.tokens},
         cost="They are left out and counted. If the gaps depend on what was sampled, the rest is "
         "a selected sample.",
         advice="Log them, or mask the tokens on purpose and say by which rule.",

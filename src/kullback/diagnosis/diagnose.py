@@ -6,6 +6,9 @@ from kullback.diagnosis.alignment import diagnose_alignment
 from kullback.diagnosis.column_faults import diagnose_columns
 from kullback.diagnosis.finding import Diagnosis
 from kullback.diagnosis.limits import diagnose_limits
+from kullback.diagnosis.misaligned import diagnose_misaligned
+from kullback.diagnosis.normalization import diagnose_normalization
+from kullback.diagnosis.openings import diagnose_openings
 from kullback.diagnosis.sampler import diagnose_sampler
 from kullback.estimation.summary import Summary
 
@@ -30,7 +33,10 @@ def diagnose(summary: Summary) -> Diagnosis:
     """
     return (
         diagnose_columns(summary)
+        + diagnose_normalization(summary)
+        + diagnose_openings(summary)
         + diagnose_alignment(summary)
+        + diagnose_misaligned(summary)
         + diagnose_sampler(summary)
         + diagnose_limits(summary)
     )

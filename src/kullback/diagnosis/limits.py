@@ -6,7 +6,7 @@ import numpy as np
 
 from kullback.diagnosis.finding import Diagnosis, Finding
 from kullback.estimation.contributors import Contributor
-from kullback.estimation.estimate import FEW_CLUSTERS, FEW_LEFT, ess_fraction
+from kullback.estimation.estimate import FEW_CLUSTERS, FEW_LEFT, ess_fraction, from_state
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.summary import Summary
 from kullback.question import Question
@@ -18,8 +18,41 @@ MANY_TOKENS = 200  # below, a few always own it
 def diagnose_limits(summary: Summary) -> Diagnosis:
     """Say of each question what its estimate hangs on."""
     weights = (_weights(question, state) for question, state in summary.questions.items())
-    findings = (*weights, _few_tokens(summary), _few_clusters(summary))
+    missing = (_no_weight(summary, question) for question in summary.weighted)
+    findings = (*missing, *weights, _few_tokens(summary), _copies(summary), _few_clusters(summary))
     return Diagnosis(tuple(finding for finding in findings if finding))
+
+
+def _no_weight(summary: Summary, question: Question) -> Finding | None:
+    """What a question says that takes p as the sampler, and what it says with the weight."""
+    state = summary.weighted[question]
+    plain, best = from_state(summary.questions[question]), from_state(state)
+    off = plain.mean - best.mean
+    if not abs(off) > best.standard_error:  # nor if there is no number
+        return None
+    asked, engine, share = best.question, best.question.sampler, ess_fraction(state)
+    return Finding(
+        code="weight-missing",
+        severity="warning",
+        certainty="certain",
+        questions=(str(question),),
+        claim=f"{question} takes the tokens as sampled by {question.p}, and the engine's own "
+        f"log-probs ({engine}) are logged. With the importance weight, {asked} is "
+        f"{best.mean:.4g} {best.unit}; without it {plain.mean:.4g}.",
+        numbers={
+            "without": plain.mean,
+            "with": best.mean,
+            "standard_error": best.standard_error,
+            "ess_fraction": share,
+            "weight_max": state.weight_max,
+            "clip_fraction": state.total("clipped") / state.tokens,
+        },
+        cost=f"It is off by {off:+.3g}, {abs(off) / best.standard_error:.1f} standard errors of "
+        f"the weighted estimate, whose weights leave {share:.0%} of the tokens."
+        if best.standard_error > 0
+        else f"It is off by {off:+.3g}.",
+        advice=f"Ask {asked}.",
+    )
 
 
 def _weights(question: Question, state: QuestionState) -> Finding | None:
@@ -93,6 +126,28 @@ def _spoken(one: Contributor) -> str:
         return f"at {one.place}"
     before, token, after = one.text
     return f"{token!r} in {before + token + after!r} ({one.place})"
+
+
+def _copies(summary: Summary) -> Finding | None:
+    """Rows that stand there twice, which no sampler draws twice."""
+    state = summary.repeats
+    if not state.copies:
+        return None
+    share = state.copies / state.checked
+    return Finding(
+        code="rows-repeated",
+        severity="note",
+        certainty="certain",
+        questions=tuple(map(str, summary.questions)),
+        claim=f"{state.copies:.0f} of {state.checked} rows, {share:.1%}, repeat another one, token "
+        "by token and log-prob by log-prob, though each was too unlikely to be drawn twice.",
+        numbers={"copies": state.copies, "rows": state.checked, "share": share},
+        cost="A copy is no further draw: it gives its row twice the weight, and where sequences "
+        "count as independent the intervals are too narrow.",
+        advice="Look for a file that was read twice, a replayed batch, one seed for several "
+        "completions, or temperature 0.",
+        where=tuple(map(str, state.places[:3])),
+    )
 
 
 def _few_clusters(summary: Summary) -> Finding | None:

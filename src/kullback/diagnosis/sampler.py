@@ -1,54 +1,29 @@
-"""Is the sampler who it is said to be? Three tests that an honest sampler passes."""
+"""Is the sampler who it is said to be? What its tests say, and what they cannot."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, log
 
 import numpy as np
 
-from kullback.diagnosis.alignment import is_shifted
-from kullback.diagnosis.column_faults import holds_log_probs
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
-from kullback.estimation.column_state import ColumnState
+from kullback.diagnosis.sampler_tests import (
+    FEWEST_CLUSTERS,
+    FEWEST_PREFIXES,
+    SamplerTest,
+    cause,
+    chance,
+    failing,
+    sampler_tests,
+    scored,
+)
 from kullback.estimation.interval import ratio_interval
 from kullback.estimation.question_state import QuestionState
-from kullback.estimation.sampler_state import ENTROPY_FLOOR, SamplerState
+from kullback.estimation.sampler_state import ENTROPY_FLOOR
 from kullback.estimation.summary import Summary
 from kullback.question import Question
 
-ALPHA = 0.01  # probability that a report on honest data accuses any sampler
-FEWEST_PREFIXES = 500  # below, no entropy test: t does not hold for heavy tails
-FEWEST_MISSES = 20.0  # variance of the head's hits, about the misses expected: below, no head test
-FEWEST_CLUSTERS = 4  # effective ones; likewise
-# What float32 log-softmax kernels over 50,000 ids were seen to differ by, in nats.
-FLOAT32_FLOOR = 4e-5
-BFLOAT16 = 2.0**-9  # relative rounding error, half a unit in the last of eight bits
-
-
-@dataclass(frozen=True, slots=True)
-class SamplerTest:
-    """One test of one sampler.
-
-    Args:
-        kind: ``bound``, ``entropy`` or ``heads``.
-        sampler: The role that is said to have sampled.
-        other: For the bound, the role that it is compared with.
-        log_p: Log of the probability of such a result, at most, if the sampler is honest.
-        slack: What rounding of the logged numbers may have taken from it at most.
-        mean: Mean of log other/sampler, of −log p − H, or of hits less head mass.
-        z: The mean in standard errors; NaN for the bound.
-        count: Tokens, or prefixes.
-    """
-
-    kind: str
-    sampler: str
-    other: str
-    log_p: float
-    slack: float
-    mean: float
-    z: float
-    count: int
+KINDS = ("bound", "bet", "entropy", "heads", "openings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,95 +48,6 @@ class SamplerCheck:
     verdict: str
 
 
-def sampler_tests(summary: Summary) -> tuple[SamplerTest, ...]:
-    """Every test that the dump allows, each sampler and pair once."""
-    bounds: dict[tuple[str, str], SamplerTest] = {}
-    for question, state in summary.questions.items():
-        if not _is_fit(summary, question, state):
-            continue
-        for other, term in ((question.p, "log_p_over_s"), (question.q, "log_q_over_s")):
-            pair = (question.sampler, other)
-            if other != question.sampler and pair not in bounds:
-                total, slack = state.total(term), _slack(summary, pair, state.tokens)
-                # P(∏ other/sampler ≥ e^c) ≤ e^−c: the product is a non-negative martingale.
-                mean, log_p = total / state.tokens, min(0.0, -total)
-                bounds[pair] = SamplerTest("bound", *pair, log_p, slack, mean, np.nan, state.tokens)
-    samplers = dict.fromkeys(question.sampler for question in summary.questions)
-    means = [
-        test
-        for role in samplers
-        for kind in ("entropy", "heads")
-        if (test := _mean_test(summary, role, kind)) is not None
-    ]
-    return (*bounds.values(), *means)
-
-
-def _is_fit(summary: Summary, question: Question, state: QuestionState) -> bool:
-    """Whether the product of its ratios is a martingale at all, if the sampler is honest.
-
-    It is none over a selection: a token outside a support makes the whole product 0 and is left
-    out of the sums, and a log-prob may be missing because of what was drawn. Nor is it one if a
-    column holds something else, or stands elsewhere.
-    """
-    log_probs = all(holds_log_probs(summary.columns[role]) for role in question.roles)
-    whole = state.tokens > 0 and not state.infinite and not state.missing
-    return whole and log_probs and not is_shifted(state)
-
-
-def _slack(summary: Summary, pair: tuple[str, str], tokens: int) -> float:
-    """The most that rounding can add to the sum of log other/sampler, in nats."""
-    columns = [summary.columns[role] for role in pair]
-    return FLOAT32_FLOOR * tokens + sum(BFLOAT16 * c.size for c in columns if c.bfloat16)
-
-
-def _mean_test(summary: Summary, role: str, kind: str) -> SamplerTest | None:
-    """A t test that a martingale's mean is 0.
-
-    Its error is the larger of two: the clustered one, which few clusters make too small in one
-    report of many, and the martingale's own. What rounding can have made of the mean is taken off.
-    """
-    from scipy.special import log_ndtr, stdtr
-
-    state = summary.samplers.get(role)
-    if state is None or not holds_log_probs(summary.columns[role]):
-        return None
-    above, below = {"entropy": ("surprise", "prefixes"), "heads": ("hits", "heads")}[kind]
-    sums, sizes = state.by_group(above), state.by_group(below)
-    count = int(sizes.sum())
-    effective, variance = state.effective_clusters(below), state.by_group(f"{above}_variance").sum()
-    if not _can_tell(state, kind, count, variance) or effective < FEWEST_CLUSTERS:
-        return None
-    filled = sizes > 0
-    found = ratio_interval(sums[filled], sizes[filled], effective=effective, confidence=0.95)
-    error = max(found.standard_error, float(np.sqrt(variance)) / count)
-    rounding = _rounding(summary.columns[role], state, kind, count)
-    z = float(np.sign(found.mean)) * max(abs(found.mean) - rounding, 0.0) / error
-    p = 2 * float(stdtr(effective - 1, -abs(z)))
-    log_p = log(p) if p > 0 else float(log_ndtr(-abs(z)))
-    return SamplerTest(kind, role, "", log_p, 0.0, found.mean, z, count)
-
-
-def _can_tell(state: SamplerState, kind: str, count: int, variance: float) -> bool:
-    """Whether there is enough to test, and nothing left out because of what was drawn."""
-    if kind == "heads":
-        return bool(variance >= FEWEST_MISSES)
-    return count >= FEWEST_PREFIXES and not state.by_group("unlogged").any() and variance > 0
-
-
-def _rounding(column: ColumnState, state: SamplerState, kind: str, count: int) -> float:
-    """The most that rounding can add to the mean of a test."""
-    if kind == "heads":
-        return FLOAT32_FLOOR + BFLOAT16 * column.bfloat16
-    logs = column.size / column.tokens * column.bfloat16
-    entropy = float(state.by_group("entropy").sum()) / count * state.bfloat16
-    return FLOAT32_FLOOR + BFLOAT16 * (logs + entropy)
-
-
-def failing(tests: tuple[SamplerTest, ...]) -> tuple[SamplerTest, ...]:
-    """The tests that fail, at a level shared out so that a report errs in one per cent at most."""
-    return tuple(test for test in tests if test.log_p + test.slack < log(ALPHA / len(tests)))
-
-
 def sampler_check(summary: Summary, question: Question) -> SamplerCheck:
     """The sampler check of one question."""
     tests = sampler_tests(summary)
@@ -170,7 +56,9 @@ def sampler_check(summary: Summary, question: Question) -> SamplerCheck:
     entropy = [test.z for test in mine if test.kind == "entropy"]
     # The head test alone is weak against top-p: it can accuse, and cannot vouch.
     verdict = "consistent" if entropy else "not-verifiable"
-    if any(test.sampler == question.sampler for test in failing(tests)):
+    failed = failing(tests)
+    mine = [test for test in failed if cause(summary, test, failed) == "sampler"]
+    if any(test.sampler == question.sampler for test in mine):
         verdict = "accused"
     mass, error = _missing_mass(summary.questions[question])
     return SamplerCheck(
@@ -199,14 +87,23 @@ def diagnose_sampler(summary: Summary) -> Diagnosis:
     """Accuse each sampler that fails a test; say what cannot be told of the others."""
     tests = sampler_tests(summary)
     failed = failing(tests)
-    findings = []
+    causes = {test: cause(summary, test, failed) for test in failed}
+    findings = [_prompt_finding(summary, t) for t in failed if causes[t] == "prompt"]
     for role in dict.fromkeys(test.sampler for test in failed):
-        bounds = [test for test in failed if test.sampler == role and test.kind == "bound"]
-        means = [test for test in failed if test.sampler == role and test.kind != "bound"]
-        if bounds:
-            findings.append(_bound_finding(summary, bounds))
-        findings += [_mean_finding(summary, test) for test in means]
-    checks = [_check(test, test in failed) for test in tests]
+        of = {kind: [t for t in failed if t.sampler == role and t.kind == kind
+                     and causes[t] == "sampler"] for kind in KINDS}  # fmt: skip
+        if of["bound"]:
+            findings.append(_bound_finding(summary, of["bound"]))
+        elif of["bet"]:  # it says the same, where the sum alone does not
+            findings.append(_bet_finding(summary, of["bet"]))
+        findings += [_mean_finding(summary, test) for test in of["entropy"] + of["heads"]]
+        findings += [_openings_finding(summary, test) for test in of["openings"]]
+    # A bet that did not fail because of the sampler is a check of the alignment.
+    checks = [
+        _check(test, causes.get(test, ""))
+        for test in tests
+        if test.kind != "bet" or causes.get(test) == "sampler"
+    ]
     for role in dict.fromkeys(question.sampler for question in summary.questions):
         checks += _not_possible(summary, role, {t.kind for t in tests if t.sampler == role})
     return Diagnosis(tuple(findings), tuple(checks))
@@ -219,7 +116,7 @@ def _sampled_by(summary: Summary, sampler: str) -> tuple[str, ...]:
 def _bound_finding(summary: Summary, tests: list[SamplerTest]) -> Finding:
     worst = min(tests, key=lambda test: test.log_p)
     question = Question(worst.sampler, worst.other)
-    value, chance = -worst.mean, _chance(worst.log_p)
+    value = -worst.mean
     return Finding(
         code="negative-beyond-chance",
         severity="error",
@@ -228,7 +125,8 @@ def _bound_finding(summary: Summary, tests: list[SamplerTest]) -> Finding:
         claim=(
             f"{question} came out at {value:.4g} nats per token over {worst.count} tokens. Had "
             f"{worst.sampler} sampled them, a sum this low would have a probability of at most "
-            f"{chance}. So {worst.sampler} did not, or {worst.other} was fitted to these tokens."
+            f"{chance(worst.log_p)}. So {worst.sampler} did not, or "
+            f"{worst.other} was fitted to these tokens."
         ),
         numbers={
             "k1_mean": value,
@@ -292,13 +190,110 @@ def _mean_finding(summary: Summary, test: SamplerTest) -> Finding:
     )
 
 
-def _check(test: SamplerTest, failed: bool) -> Check:
+def _bet_finding(summary: Summary, tests: list[SamplerTest]) -> Finding:
+    worst = min(tests, key=lambda test: test.log_p)
+    return Finding(
+        code="sampler-mismatch",
+        severity="error",
+        certainty="beyond-chance",
+        questions=_sampled_by(summary, worst.sampler),
+        claim=(
+            f"{worst.other} finds these {worst.count} tokens likelier than it could if "
+            f"{worst.sampler} had sampled them: a bet of a tenth of the stake on {worst.other} at "
+            f"each token, fair at best, would have gained so much with a probability of at most "
+            f"{chance(worst.log_p)}. So {worst.sampler} did not sample them, or {worst.other} was "
+            "fitted to them."
+        ),
+        numbers={
+            "test": "bet",
+            "log_p": worst.log_p,
+            "tokens": worst.count,
+            "against": sorted(test.other for test in tests),
+        },
+        cost="k1 and k3 answer for another policy than the one that is named; more data "
+        "does not help.",
+        advice=_bound_advice(summary, Question(worst.sampler, worst.other)),
+    )
+
+
+def _openings_finding(summary: Summary, test: SamplerTest) -> Finding:
+    state = summary.shared[test.sampler]
+    return Finding(
+        code="sampler-mismatch",
+        severity="error",
+        certainty="beyond-chance",
+        questions=_sampled_by(summary, test.sampler),
+        claim=(
+            f"{state.alike} of {state.pairs} pairs of sequences begin alike, with {state.tokens} "
+            f"tokens in all that {test.sampler} gives a surprise of {state.surprise:.4g} nats. "
+            f"Drawn one by one, they would with a probability of at most {chance(test.log_p)}. "
+            "The direction fits a lower temperature or a truncation, or one seed for several."
+        ),
+        numbers={
+            "test": "openings",
+            "pairs": state.pairs,
+            "alike": state.alike,
+            "tokens": state.tokens,
+            "surprise": state.surprise,
+            "log_p": test.log_p,
+        },
+        cost="k1 and k3 answer for another policy than the one that is named, or their errors "
+        "count one draw as several.",
+        advice="Log the processed log-probs (after temperature, top-p and top-k); give each "
+        "completion its own seed.",
+        where=(str(state.first),),
+    )
+
+
+def _prompt_finding(summary: Summary, test: SamplerTest) -> Finding:
+    state = summary.shared[test.sampler]
+    return Finding(
+        code="mask-covers-prompt",
+        severity="error",
+        certainty="beyond-chance",
+        questions=tuple(str(question) for question in summary.questions),
+        claim=(
+            f"{state.alike} of {state.pairs} pairs of sequences begin alike, with "
+            f"{state.tokens / state.alike:.1f} tokens or more on average to which {test.sampler} "
+            f"gives e^−{test.mean:.3g}. Sampled, they would with a probability of at most "
+            f"{chance(test.log_p)}. So these tokens were given: a prompt, a template or a forced "
+            "beginning is counted."
+        ),
+        numbers={
+            "pairs": state.pairs,
+            "alike": state.alike,
+            "tokens": state.tokens,
+            "surprise": state.surprise,
+            "log_p": test.log_p,
+        },
+        cost="No policy chose them, so no KL of the policies is in them: each adds its own "
+        "difference to the sum, and one to the count.",
+        advice="Let the mask begin at the first token that was sampled. If these were sampled, "
+        "look for one seed, or temperature 0, behind several completions.",
+        where=(str(state.first),),
+    )
+
+
+def _check(test: SamplerTest, found: str) -> Check:
+    failed = found == "sampler"
     code = "negative-beyond-chance" if test.kind == "bound" else "sampler-mismatch"
-    if test.kind == "bound":
+    if test.kind == "openings":
+        failed = found != ""
+        code = "mask-covers-prompt" if found == "prompt" else "sampler-mismatch"
+        reason = (
+            f"pairs of sequences that begin alike do so at {test.mean:.3g} nats on average; "
+            f"probability at most {chance(test.log_p)} over all {test.count} pairs"
+        )
+    elif test.kind == "bet":
+        reason = (
+            f"a bet of a tenth on {test.other} at each of {test.count} tokens gained "
+            f"e^{test.mean * test.count:.3g}"
+        )
+    elif test.kind == "bound":
         pair = Question(test.sampler, test.other)
         reason = (
             f"the mean of k1 of {pair} is {-test.mean:.4g} over {test.count} tokens; "
-            f"probability at most {_chance(test.log_p)} if {test.sampler} sampled"
+            f"probability at most {chance(test.log_p)} if {test.sampler} sampled"
         )
     else:
         name = {"entropy": "−log p − H", "heads": "head hits less head mass"}[test.kind]
@@ -314,10 +309,14 @@ def _not_possible(summary: Summary, role: str, made: set[str]) -> list[Check]:
     prefixes, unlogged = (
         0 if state is None else int(state.by_group(term).sum()) for term in ("prefixes", "unlogged")
     )
-    if state is None:
+    if state is not None and not scored(summary, role):
+        told = "its column holds something else, or nothing at the start"
+    elif state is None:
         told = f"neither entropy nor top-k log-probs of {role} are logged"
     elif unlogged:
         told = f"{unlogged} log-probs are missing, perhaps because of what was drawn"
+    elif prefixes >= FEWEST_PREFIXES:
+        told = f"the prefixes are of fewer than {FEWEST_CLUSTERS} effective {summary.cluster_kind}s"
     elif prefixes:
         told = f"only {prefixes} prefixes have an entropy of {ENTROPY_FLOOR} nats or more"
     else:
@@ -327,7 +326,3 @@ def _not_possible(summary: Summary, role: str, made: set[str]) -> list[Check]:
         unseen = "the head test alone is weak against top-p"
     reason = f"{told}: {unseen}; log entropy.{role}, one number per token"
     return [Check("sampler-mismatch", role, "not-possible", reason)]
-
-
-def _chance(log_p: float) -> str:
-    return f"{exp(log_p):.2g}" if log_p > -650 else f"1e{log_p / log(10):.0f}"

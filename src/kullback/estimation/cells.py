@@ -171,6 +171,7 @@ class AxisState:
             products=np.full(len(PRODUCTS), np.nan),
             log_q_over_p=Histogram.of(np.zeros(0)),
             lags=np.full((2, len(LAGS), 4), np.nan),
+            association=np.full(6, np.nan),
             masked=0,
             missing=sum(one.missing for one in spoiling),
             infinite=sum(one.infinite for one in spoiling),

@@ -16,11 +16,9 @@ class ColumnState:
     Args:
         tokens: Tokens inside the mask.
         positive: Log-probs above 0, which no probability has.
-        zero_leading: Log-probs of exactly 0 before the first other one of their sequence.
-        zero_trailing: Those behind the last other one, or all of a sequence without another.
-        zero_elsewhere: Those between.
         sentinel: Log-probs of −9999.
         nan: Log-probs that were not logged.
+        nan_trailing: Those of them behind the last other one of their sequence.
         negative_infinite: Log-probs of −inf.
         low: The smallest finite log-prob, sentinels apart.
         high: The largest.
@@ -33,11 +31,9 @@ class ColumnState:
 
     tokens: int
     positive: int
-    zero_leading: int
-    zero_trailing: int
-    zero_elsewhere: int
     sentinel: int
     nan: int
+    nan_trailing: int
     negative_infinite: int
     low: float
     high: float
@@ -57,14 +53,14 @@ class ColumnState:
             "nan": inside & np.isnan(values),
             "negative_infinite": inside & np.isneginf(values),
         }
-        leading, trailing = columns.outside(inside & (values != 0))
-        zero = inside & (values == 0)
+        trailing = 0
+        if faults["nan"].any():
+            before, behind = columns.outside(inside & ~faults["nan"])
+            trailing = int((faults["nan"] & behind & ~before).sum())
         plain = inside & np.isfinite(values) & ~is_sentinel(values)
         return cls(
             tokens=int(inside.sum()),
-            zero_leading=int((zero & leading & ~trailing).sum()),
-            zero_trailing=int((zero & trailing).sum()),
-            zero_elsewhere=int((zero & ~leading & ~trailing).sum()),
+            nan_trailing=trailing,
             low=float(np.where(plain, values, np.inf).min(initial=np.inf)),
             high=float(np.where(plain, values, -np.inf).max(initial=-np.inf)),
             size=float(np.abs(np.where(plain, values, 0.0)).sum(dtype=np.float64)),
@@ -80,8 +76,15 @@ class ColumnState:
         )
 
     def __add__(self, other: ColumnState) -> ColumnState:
-        counted = ("tokens", "positive", "zero_leading", "zero_trailing", "zero_elsewhere",
-                   "sentinel", "nan", "negative_infinite", "size")  # fmt: skip
+        counted = (
+            "tokens",
+            "positive",
+            "sentinel",
+            "nan",
+            "nan_trailing",
+            "negative_infinite",
+            "size",
+        )
         return replace(
             self,
             low=min(self.low, other.low),

@@ -26,6 +26,7 @@ from kullback.question import Question
 GROUP_TERMS = ("sequences", *TERMS, *(f"mean_of_{name}" for name in MEANS))
 ROW = {name: i for i, name in enumerate(GROUP_TERMS)}
 LAGS = (-1, 0, 1)
+FAINTEST = 4.0  # nats: below e^−4 log-probs count alike where two columns are correlated
 CUT = 4.0  # nats²: above, a difference speaks of its token, not of its neighbors
 
 
@@ -40,6 +41,8 @@ class QuestionState:
         log_q_over_p: The distribution of log r over the sampled tokens.
         lags: Count, sum, sum of squares and of squares cut at 4 of the differences between log p
             and log q at each lag, with q moved and with p moved, [2, lags, 4].
+        association: Count, sums, sums of squares and of products of −log s and −log q, each cut
+            at 4, over the tokens of both: [6].
         masked: Tokens outside the mask.
         missing: Tokens in the mask of which a log-prob was not logged.
         infinite: Tokens in the mask outside a support.
@@ -56,6 +59,7 @@ class QuestionState:
     products: NDArray[np.float64]
     log_q_over_p: Histogram
     lags: NDArray[np.float64]
+    association: NDArray[np.float64]
     masked: int
     missing: int
     infinite: int
@@ -94,6 +98,7 @@ class QuestionState:
             products=products,
             log_q_over_p=_histogram(columns, question, usable),
             lags=_lagged(columns, question, usable.flags),
+            association=_associated(columns, question, usable.flags),
             masked=usable.masked,
             missing=usable.missing,
             infinite=usable.infinite,
@@ -116,6 +121,7 @@ class QuestionState:
             products=self.products + other.products,
             log_q_over_p=self.log_q_over_p + other.log_q_over_p,
             lags=self.lags + other.lags,
+            association=self.association + other.association,
             masked=self.masked + other.masked,
             missing=self.missing + other.missing,
             infinite=self.infinite + other.infinite,
@@ -144,6 +150,13 @@ class QuestionState:
         return self.groups.effective(ROW[sizes])
 
     @property
+    def correlation(self) -> float:
+        """Of the sampler's log-probs with those of q, both cut; NaN where a side does not vary."""
+        count, s, q, ss, qq, sq = self.association
+        spread = (count * ss - s * s) * (count * qq - q * q)
+        return float((count * sq - s * q) / np.sqrt(spread)) if spread > 0 else np.nan
+
+    @property
     def tokens(self) -> int:
         """Usable tokens."""
         return int(self.total("tokens"))
@@ -168,6 +181,21 @@ def _histogram(columns: Columns, question: Question, usable: Usable) -> Histogra
     p, q = columns.log_probs[question.p], columns.log_probs[question.q]
     used = usable.flags & (p > -np.inf)
     return Histogram.of(q[used].astype(np.float64) - p[used])
+
+
+def _associated(
+    columns: Columns, question: Question, used: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """The moments of −log s and −log q, cut so that a few unlikely tokens cannot decide.
+
+    Two policies find the same tokens likely, if not equally; log-probs of different tokens are
+    hardly correlated.
+    """
+    s, q = (
+        np.where(used, np.minimum(-columns.log_probs[role], FAINTEST), 0.0).astype(np.float64)
+        for role in (question.sampler, question.q)
+    )
+    return np.array([used.sum(), s.sum(), q.sum(), (s * s).sum(), (q * q).sum(), (s * q).sum()])
 
 
 def _lagged(columns: Columns, question: Question, used: NDArray[np.bool_]) -> NDArray[np.float64]:

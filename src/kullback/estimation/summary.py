@@ -15,11 +15,14 @@ from kullback.columns import Columns
 from kullback.estimation.axes import require_axes
 from kullback.estimation.cells import AxisState, split
 from kullback.estimation.column_state import ColumnState
+from kullback.estimation.distribution_state import DistributionState
+from kullback.estimation.opening_state import OpeningState, SharedState
 from kullback.estimation.padding_state import PaddingState
 from kullback.estimation.question_state import QuestionState
+from kullback.estimation.repeat_state import RepeatState
 from kullback.estimation.sampler_state import SamplerState
 from kullback.estimation.spelling_state import SpellingState, partings
-from kullback.question import Question, default_questions
+from kullback.question import Question, default_questions, presumed_sampler
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -32,8 +35,13 @@ class Summary:
     Args:
         questions: The state of each question, in the order asked.
         misspelled: The same, of only those sequences whose ids do not spell their text.
+        weighted: By question without a weight, the one that weighs what the engine sampled.
         columns: What each role's log-probs look like.
         samplers: Whether each role can have sampled, where the dump lets one tell.
+        distributions: Whether what is logged of each role's distributions can be of one.
+        openings: Whether sequences begin with tokens that a role did not score.
+        shared: Whether sequences begin alike, by the role that is said to have sampled them.
+        repeats: Whether rows are copies of others.
         spelling: Whether the ids spell the text.
         padding: Whether sequences begin or end in runs of one constant.
         cluster_kind: ``prompt`` or ``sequence``.
@@ -42,8 +50,13 @@ class Summary:
 
     questions: dict[Question, QuestionState]
     misspelled: dict[Question, QuestionState]
+    weighted: dict[Question, QuestionState]
     columns: dict[str, ColumnState]
     samplers: dict[str, SamplerState]
+    distributions: dict[str, DistributionState]
+    openings: dict[str, OpeningState]
+    shared: dict[str, SharedState]
+    repeats: RepeatState
     spelling: SpellingState
     padding: PaddingState
     cluster_kind: str
@@ -56,11 +69,17 @@ class Summary:
         odd = [i for i, position in parted.items() if position is not None]
         suspect = columns.take(np.array(odd)) if odd else None
         testable = [r for r in columns.log_probs if r in columns.entropy or r in columns.top_k]
+        samplers = dict.fromkeys(q.sampler for q in questions if columns.tokens is not None)
         return cls(
             questions={q: QuestionState.of(columns, q) for q in questions},
             misspelled={q: QuestionState.of(suspect, q) for q in questions if suspect is not None},
+            weighted={q: QuestionState.of(columns, w) for q, w in _weighted(columns, questions)},
             columns={role: ColumnState.of(columns, role) for role in columns.log_probs},
             samplers={role: SamplerState.of(columns, role) for role in testable},
+            distributions={role: DistributionState.of(columns, role) for role in testable},
+            openings={role: OpeningState.of(columns, role) for role in columns.log_probs},
+            shared={role: SharedState.of(columns, role) for role in samplers},
+            repeats=RepeatState.of(columns, questions[0].sampler),
             spelling=SpellingState.of(columns, parted),
             padding=PaddingState.of(columns),
             cluster_kind=columns.cluster_kind,
@@ -77,8 +96,13 @@ class Summary:
         return Summary(
             questions=_added(self.questions, other.questions),
             misspelled=_added(self.misspelled, other.misspelled),
+            weighted=_added(self.weighted, other.weighted),
             columns=_added(self.columns, other.columns),
             samplers=_added(self.samplers, other.samplers),
+            distributions=_added(self.distributions, other.distributions),
+            openings=_added(self.openings, other.openings),
+            shared=_added(self.shared, other.shared),
+            repeats=self.repeats + other.repeats,
             spelling=self.spelling + other.spelling,
             padding=self.padding + other.padding,
             cluster_kind=self.cluster_kind,
@@ -88,6 +112,17 @@ class Summary:
 
 def _axes(by: dict[Question, dict[str, AxisState]]) -> dict[Question, set[str]]:
     return {question: set(axes) for question, axes in by.items()}
+
+
+def _weighted(
+    columns: Columns, questions: Sequence[Question]
+) -> Iterator[tuple[Question, Question]]:
+    """The questions that take p as the sampler where the engine's log-probs say who was."""
+    engine = presumed_sampler(columns.log_probs).role
+    if engine == "rollout":
+        for asked in questions:
+            if asked.sampler != engine and asked.weight == "none":
+                yield asked, Question(asked.p, asked.q, engine, level=asked.level)
 
 
 def _added(a: dict[K, Any], b: dict[K, Any]) -> dict[K, Any]:

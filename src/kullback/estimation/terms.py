@@ -24,9 +24,11 @@ TERMS = (
     "weight_squared",
     "q_over_s",  # q/s − 1, times the weight of the prefix: mean 0 if s sampled
     "truncated",  # min(u, 2) of the weight u that a trainer would use: p/s, or q/p on policy
+    "cut",  # u above 2
     "clipped",  # u outside PPO's band
     "log_p_over_s",
     "log_q_over_s",
+    "bet",  # log(1 + STAKE (q/s − 1)): its exponentials multiply to a martingale if s sampled
     "raw_k1",  # without the weight: what a log shows that forgot it
     "raw_k2",
     "raw_k3",
@@ -44,6 +46,7 @@ PRODUCTS = (
     ("raw_k3", "raw_k3"),
 )
 TRUNCATED_AT = 2.0  # the usual ceiling of truncated importance sampling
+STAKE = 0.1  # of the bet on q against s at each token
 CLIP_BAND = (0.8, 1.2)  # the usual band of a clipped policy loss
 INDEX = {name: i for i, name in enumerate(TERMS)}
 
@@ -130,7 +133,8 @@ def _terms(
         _add_clips(rows, 1.0 + rows[INDEX["q_over_s"]], used)
         return rows
     _add_weight(rows, prefix + (p - s), prefix + (q - s))
-    rows[INDEX["q_over_s"]] = np.exp(prefix) * np.expm1(q - s)
+    growth = np.expm1(q - s)
+    rows[INDEX["q_over_s"]], rows[INDEX["bet"]] = np.exp(prefix) * growth, _bet(growth)
     rows[INDEX["log_p_over_s"]], rows[INDEX["log_q_over_s"]] = p - s, q - s
     _add_clips(rows, rows[INDEX["weight"]], used)
     return np.where(used, rows, 0.0)
@@ -145,7 +149,12 @@ def _add_ratio(rows: NDArray[np.float64], x: NDArray[np.float64]) -> None:
     growth = np.expm1(x)
     for name, values in (("k1", -x), ("k2", 0.5 * x * x), ("k3", np.maximum(growth - x, 0.0))):
         rows[INDEX[name]] = rows[INDEX[f"raw_{name}"]] = values
-    rows[INDEX["q_over_s"]] = growth
+    rows[INDEX["q_over_s"]], rows[INDEX["bet"]] = growth, _bet(growth)
+
+
+def _bet(growth: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The log of what a bet gains from q/s − 1; a gain past all floats counts as 1e300."""
+    return np.log1p(STAKE * np.minimum(growth, 1e300))
 
 
 def _add_weight(
@@ -169,6 +178,7 @@ def _add_clips(
 ) -> None:
     low, high = CLIP_BAND
     rows[INDEX["truncated"]] = np.where(used, np.minimum(weight, TRUNCATED_AT), 0.0)
+    rows[INDEX["cut"]] = used & (weight > TRUNCATED_AT)
     rows[INDEX["clipped"]] = used & ((weight < low) | (weight > high))
 
 

@@ -206,6 +206,7 @@ def _weights(state: QuestionState) -> dict[str, Any]:
         "chi2": chi2,
         "truncated_mean": state.total("truncated") / count,
         "truncated_at": TRUNCATED_AT,
+        "truncated_share": state.total("cut") / count,
         "clip_fraction": state.total("clipped") / count,
         "clip_band": list(CLIP_BAND),
         "max": largest,

@@ -135,7 +135,8 @@ def _question(one: dict[str, Any]) -> str:
         f"{number(check['missing_mass'])} ± {number(check['standard_error'], 2)}. Weights "
         f"{weights['of']}: {percent(weights['ess_fraction'])} left, largest "
         f"{number(weights['max'])}, {percent(weights['clip_fraction'])} outside "
-        f"{weights['clip_band'][0]}–{weights['clip_band'][1]}.</p>"
+        f"{weights['clip_band'][0]}–{weights['clip_band'][1]}, "
+        f"{percent(weights['truncated_share'])} above {number(weights['truncated_at'])}.</p>"
         + _table(("per token", "mean", "std", "p50", "p95", "p99", "min", "max", "below 0"), spread)
         + "".join(_cells(one, axis) for axis in one["by"])
         + _worst(one["top"])

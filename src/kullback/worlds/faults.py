@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kullback.columns import SENTINEL, Columns
+from kullback.columns import SENTINEL, Columns, TopK
 from kullback.formulas.categorical import log_softmax
 from kullback.worlds.mixture import Mixture
 from kullback.worlds.tables import Table, drifted, kept_top_k, kept_top_p, tempered
@@ -119,6 +119,38 @@ def prompt_counted(columns: Columns, sampler: str, tokens: int = 8) -> Columns:
     """The first 8 tokens are the prompt: the engine, which did not sample them, wrote zeros."""
     prompt = _positions(columns) < tokens
     return rewritten(columns, sampler, lambda log_p: np.where(prompt, 0.0, log_p))
+
+
+def prompt_scored(columns: Columns, tokens: int = 8) -> Columns:
+    """The first 8 tokens are the prompt, scored by all; sequences with one key share it."""
+    sequences = np.arange(len(columns.lengths))
+    keys, first = np.unique(columns.clusters, return_index=True)
+    source = first[np.searchsorted(keys, columns.clusters)]
+    shared = np.minimum(np.minimum(columns.lengths, columns.lengths[source]), tokens)
+    begins = _positions(columns) < np.repeat(shared, columns.lengths)
+    moved = np.repeat(columns.starts[source] - columns.starts[sequences], columns.lengths)
+    place = np.arange(len(columns)) + np.where(begins, moved, 0)
+    assert columns.tokens is not None
+    return replace(
+        columns,
+        log_probs={role: values[place] for role, values in columns.log_probs.items()},
+        entropy={role: values[place] for role, values in columns.entropy.items()},
+        top_k={
+            role: TopK(head.ids[place], head.log_probs[place])
+            for role, head in columns.top_k.items()
+        },
+        tokens=columns.tokens[place],
+        token_bytes=None,
+        text=None,
+    )
+
+
+def unnormalized(columns: Columns, role: str, log_normalizer: float = 1.0) -> Columns:
+    """A role logged logits, of the sampled token and of its head."""
+    ids, logs = columns.top_k[role]
+    head = TopK(ids, logs + log_normalizer)
+    logits = rewritten(columns, role, lambda log_p: log_p + log_normalizer)
+    return replace(logits, top_k={**columns.top_k, role: head})
 
 
 def padding_counted(columns: Columns, extra: int = 16) -> Columns:
@@ -260,6 +292,11 @@ FAULTS: dict[str, Fault] = {
         "mask-covers-prompt",
         _log(lambda columns, sampler, _: prompt_counted(columns, sampler)),
     ),
+    "prompt-scored": Fault(
+        "the mask covers 8 prompt tokens, and every role scored them",
+        "mask-covers-prompt",
+        _log(lambda columns, _, __: prompt_scored(columns)),
+    ),
     "sentinel": Fault(
         "every 50th log-prob of the sampler is −9999, inside the mask",
         "sentinel-inside-mask",
@@ -278,7 +315,7 @@ FAULTS: dict[str, Fault] = {
     "unnormalized": Fault(
         "one role logged logits: the log normalizer, 1, is missing",
         "not-normalized",
-        _log(lambda columns, _, other: rewritten(columns, other, lambda log_p: log_p + 1.0)),
+        lambda world, rng: unnormalized(world.sample(rng, top_k=20), _other(world)),
     ),
     "truncated-reference": Fault(
         "one role logged log-probs after its own top-k of 50: −inf for every other token",

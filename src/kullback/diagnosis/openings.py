@@ -1,0 +1,73 @@
+"""Does the mask cover prompts? Tokens at the start that a role did not score."""
+
+from __future__ import annotations
+
+from kullback.diagnosis.finding import Check, Diagnosis, Finding
+from kullback.estimation.opening_state import OpeningState
+from kullback.estimation.summary import Summary
+
+CODE = "mask-covers-prompt"
+FEWEST_OPENED = 20  # sequences; below, chance can open them all
+NEARLY_ALL = 0.95  # share of sequences that open unscored
+SELDOM = 0.01  # unscored tokens elsewhere, per scored one; a sure policy has more
+COMMONEST = 0.5  # share of openings with the same ids: above, they may be a format that is certain
+DOUBTED = -0.1  # nats: other roles give such tokens less than this, on average
+
+
+def opens_unscored(summary: Summary, role: str) -> bool:
+    """Whether nearly all sequences begin with tokens that this role, alone, did not score.
+
+    A policy may be certain of how it begins, and then its log-prob is 0. But not in nearly every
+    sequence, of differing tokens, and hardly ever again; nor are the others then in doubt.
+    """
+    state = summary.openings[role]
+    if None in state.kinds or not _opens(state):
+        return False
+    same = max(state.kinds.values()) > COMMONEST * state.opened
+    means = [total / count for count, total in state.others.values() if count]
+    return not same and bool(means) and max(means) < DOUBTED
+
+
+def _opens(state: OpeningState) -> bool:
+    nearly = state.opened >= max(FEWEST_OPENED, NEARLY_ALL * state.sequences)
+    return nearly and state.elsewhere < SELDOM * state.scored
+
+
+def diagnose_openings(summary: Summary) -> Diagnosis:
+    """Openings of log-probs that are 0 or missing for one role, and that others scored."""
+    findings, checks = [], []
+    for role, state in summary.openings.items():
+        told = f"{state.opened} of {state.sequences} sequences begin with tokens it did not score"
+        if opens_unscored(summary, role):
+            findings.append(_finding(summary, role, state))
+            status = "failed"
+        elif _opens(state):
+            status, told = "not-possible", f"{told}: a prompt, or a beginning that is certain"
+        else:
+            status = "passed"
+        checks.append(Check(CODE, role, status, told))
+    return Diagnosis(tuple(findings), tuple(checks))
+
+
+def _finding(summary: Summary, role: str, state: OpeningState) -> Finding:
+    means = {other: total / count for other, (count, total) in state.others.items() if count}
+    other = max(means, key=lambda one: means[one])
+    share = state.tokens / (state.tokens + state.scored)
+    return Finding(
+        code=CODE,
+        severity="error",
+        certainty="likely",
+        questions=tuple(str(q) for q in summary.questions if role in q.roles),
+        claim=(
+            f"{state.opened} of {state.sequences} sequences begin, inside the mask, with tokens "
+            f"whose log-prob is 0 or missing for {role} alone ({other} gives them "
+            f"{means[other]:.3g} nats on average): {role} did not score them, so they are of the "
+            "prompt, or lack a score that belongs there."
+        ),
+        numbers={"sequences": state.opened, "tokens": state.tokens, "share": share, "means": means},
+        cost=f"{share:.1%} of all tokens: each adds all of the other role's log-prob to the sum, "
+        "or only to the count.",
+        advice="Let the mask begin at the first token that was sampled and scored; a role that "
+        "cannot score the first token needs the token before it.",
+        where=(str(state.first),),
+    )

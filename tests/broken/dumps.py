@@ -95,7 +95,8 @@ CANONICAL = {
 
 
 def rows(random: random.Random, layout: str, count: int) -> list[Row]:
-    return [LAYOUTS[layout](random, random.randrange(7)) for _ in range(count)]
+    """Sequences of up to six tokens; the first has one, so that each column holds something."""
+    return [LAYOUTS[layout](random, random.randrange(7) or int(i == 0)) for i in range(count)]
 
 
 def meaning(row: Row) -> Row:

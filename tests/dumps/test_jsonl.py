@@ -118,7 +118,7 @@ def test_a_key_that_appears_late_is_reported(plain):
 
 
 def test_numbers_written_as_text_are_numbers(plain):
-    rows = [ROW, {"log_probs.a": ["-Infinity", "NaN"], "log_probs.b": [-1, True]}]
+    rows = [ROW, {"log_probs.a": ["-Infinity", "NaN"], "log_probs.b": [-1, -2]}]
     (chunk,) = read(plain("a.jsonl", rows))
     np.testing.assert_array_equal(chunk.log_probs["a"][2:], [-np.inf, np.nan])
 

@@ -133,7 +133,7 @@ def _is_text(one: Any) -> bool:
 
 
 def _is_whole(one: Any) -> bool:
-    return isinstance(one, int) and -(2**63) <= one < 2**63
+    return type(one) is int and -(2**63) <= one < 2**63
 
 
 def _is_number(one: Any) -> bool:
@@ -144,7 +144,7 @@ def _is_id(one: Any) -> bool:
     """A text, or a whole number; pandas makes floats of numbers where one is missing."""
     if isinstance(one, float):
         return one.is_integer() and abs(one) < 2**53
-    return isinstance(one, str) or (isinstance(one, int) and -(2**63) <= one < 2**64)
+    return isinstance(one, str) or (type(one) is int and -(2**63) <= one < 2**64)
 
 
 # What one value per row may be, by family.

@@ -138,7 +138,8 @@ class Dump:
                 yield chunk
         self.rows = rows + self.damaged_rows
         if not rows:
-            why = f"the first: {self.damaged[0]}" if self.damaged else "there is none"
+            none = f"there is none in {' and '.join(self.files[:3])}"
+            why = f"the first: {self.damaged[0]}" if self.damaged else none
             raise DumpError(f"no row of the dump can be used, of {self.rows}; {why}")
 
     def chunks(self, path: str) -> Iterator[Columns]:

@@ -44,7 +44,8 @@ def _usual(kinds: Sequence[Held]) -> Held:
     """What most lines hold: a few damaged lines must not decide what a column is."""
     telling = [kind for kind in kinds if kind.leaf != "nothing"] or kinds
     [((depth, leaf), _)] = Counter((kind.depth, kind.leaf) for kind in telling).most_common(1)
-    return Held(depth, leaf, all(kind.ones for kind in telling))
+    alike = [kind.ones for kind in telling if (kind.depth, kind.leaf) == (depth, leaf)]
+    return Held(depth, leaf, all(alike))
 
 
 def _held(value: Any) -> Held:
@@ -68,10 +69,21 @@ def _lines(path: str) -> Iterator[tuple[int, bytes]]:
 
 def _parsed(line: bytes) -> dict[str, Any] | str:
     try:
-        row = json.loads(line)
+        row = json.loads(line, object_pairs_hook=_object)
+    except DumpError as error:
+        return str(error)
     except (ValueError, RecursionError) as error:
         return f"is not JSON ({str(error).partition(': ')[0]})"
     return row if isinstance(row, dict) else "is not a JSON object, one per sequence"
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys are there once: which of two values is meant, nobody can tell."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        [(key, _)] = Counter(key for key, _ in pairs).most_common(1)
+        raise DumpError(f"gives {key} twice")
+    return found
 
 
 def batches(path: str, uses: Sequence[Use]) -> Iterator[Batch]:
@@ -111,7 +123,7 @@ def _decoded(row: dict[str, Any], uses: Sequence[Use]) -> list[Any] | str:
         if isinstance(value, list) and len(value) == 1 and _held(value).depth == use.depth + 1:
             value = value[0]
         try:
-            decoded.append(_DECODERS[use.depth](value))
+            decoded.append((_flags if use.family == "mask" else _DECODERS[use.depth])(value))
         except (TypeError, ValueError, OverflowError):
             return f"{use.column} holds {_short(value)}, not {expected(use.part)}"
     return decoded
@@ -128,6 +140,19 @@ def _numbers(value: Any) -> NDArray[np.float64] | None:
         return None
     if not isinstance(value, list):
         raise TypeError
+    if bool in map(type, value):
+        raise TypeError
+    return _flat(value)
+
+
+def _flags(value: Any) -> NDArray[np.float64] | None:
+    """A mask: a list of flags, or of numbers that are checked to be 0 or 1."""
+    if value is not None and not isinstance(value, list):
+        raise TypeError
+    return value if value is None else _flat(value)
+
+
+def _flat(value: list[Any]) -> NDArray[np.float64]:
     array = np.array(value, dtype=np.float64)
     if array.ndim != 1:
         raise ValueError
@@ -138,7 +163,9 @@ def _nested(value: Any) -> Ragged | None:
     """A list of lists of numbers."""
     if value is None:
         return None
-    if not all(isinstance(one, list) for one in value if one is not None):
+    if not isinstance(value, list) or not all(
+        isinstance(one, list) for one in value if one is not None
+    ):
         raise TypeError
     flat = _numbers(list(chain.from_iterable(one or () for one in value)))
     lengths = np.array([len(one or ()) for one in value], dtype=np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,12 +21,11 @@ if TYPE_CHECKING:
 
 MAGIC = b"PAR1"
 PEEK_ROWS = 16
-# By default pyarrow holds the bytes of all row groups to come; so, it holds some pages.
-_STREAMED: Any = {
-    "pre_buffer": False,
-    "buffer_size": 2**18,
-    "page_checksum_verification": True,
-}
+# By default pyarrow holds the bytes of all row groups to come; so, it holds those of one.
+_STREAMED: Any = {"pre_buffer": False, "page_checksum_verification": True}
+# From this size on it holds some pages of a row group only. A small file has no need of that, and
+# for a damaged page that claims two gigabytes such a buffer would take them.
+BUFFERED_FROM = 2**26
 # Larger than a chunk, so that most chunks are slices of one batch and need no copy.
 DECODED_AT_ONCE = 2**21
 
@@ -36,7 +36,8 @@ def _opened(path: str) -> Iterator[ParquetFile]:
     from pyarrow.parquet import ParquetFile
 
     try:
-        with ParquetFile(path, **_STREAMED) as file:
+        buffer = 2**18 if Path(path).stat().st_size >= BUFFERED_FROM else 0
+        with ParquetFile(path, buffer_size=buffer, **_STREAMED) as file:
             yield file
     except (ArrowException, OSError, UnicodeDecodeError) as error:
         first = str(error).partition("\n")[0].rstrip(".")
@@ -95,7 +96,8 @@ def batches(path: str, uses: Sequence[Use]) -> Iterator[Batch]:
     measure = next(use for use in uses if use.family == "log_probs")
     filling, pieces, first = Filling(), [], 0
     with _opened(path) as file:
-        for piece in file.iter_batches(_rows_at_once(file, names), columns=names):
+        at_once = _rows_at_once(file, path, names)
+        for piece in file.iter_batches(at_once, columns=names):
             start = 0
             for row, tokens in enumerate(_sizes(piece.column(measure.column), measure)):
                 if filling.closes_before(tokens):
@@ -103,18 +105,35 @@ def batches(path: str, uses: Sequence[Use]) -> Iterator[Batch]:
                     yield _batch(table, uses, first)
                     pieces, start, first = [], row, first + table.num_rows
             pieces.append(piece.slice(start))
+        rows = first + sum(map(len, pieces))
+        if rows != file.metadata.num_rows:
+            raise DumpError(
+                f"{path} says that it holds {file.metadata.num_rows} rows, and {rows} could be "
+                "read: write it again"
+            )
         if pieces:
             yield _batch(pa.Table.from_batches(pieces), uses, first)
 
 
-def _rows_at_once(file: ParquetFile, names: Sequence[str]) -> int:
-    """As many rows as hold ``DECODED_AT_ONCE`` values, by the footer: memory stays bounded."""
-    metadata = file.metadata
-    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    leaves = [group.column(i) for group in groups for i in range(group.num_columns)]
-    prefixes = tuple(f"{name}." for name in names)
-    values = sum(one.num_values for one in leaves if one.path_in_schema.startswith(prefixes))
-    return max(1, DECODED_AT_ONCE * metadata.num_rows // max(values, metadata.num_rows, 1))
+def _rows_at_once(file: ParquetFile, path: str, names: Sequence[str]) -> int:
+    """As many rows as hold some ``DECODED_AT_ONCE`` values: memory stays bounded.
+
+    By the first rows and by the size of the file, at two bytes a value. The footer could count
+    the values, but pyarrow ends the process where a damaged one is asked for a column's.
+    """
+    rows = max(file.metadata.num_rows, 1)
+    first = next(file.iter_batches(PEEK_ROWS, columns=names), None)
+    seen = sum(_leaves(column) for column in first.columns) // len(first) if first else 0
+    return max(1, DECODED_AT_ONCE // max(seen, Path(path).stat().st_size // (2 * rows), 1))
+
+
+def _leaves(array: pa.Array) -> int:
+    """The values in a column, lists or not."""
+    from pyarrow import types
+
+    while types.is_list(array.type) or types.is_large_list(array.type):
+        array = array.flatten()
+    return len(array)
 
 
 def _sizes(array: pa.Array, use: Use) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kullback.dumps.aliases import ALIASES, COMMON, GENERIC, NOT_ALIGNED, meaning
@@ -120,8 +120,7 @@ def _take_mapped(found: Recognition, key: str, column: str) -> None:
         )
     if column not in found.held:
         raise DumpError(
-            f"{found.path} has no column {column!r} to take as {key}: it has "
-            f"{', '.join(sorted(found.held))}"
+            f"{found.path} has no column {column!r} to take as {key}: it has {_some(found.held)}"
         )
     if depth_in(part, found.held[column]) is None:
         raise DumpError(
@@ -226,11 +225,18 @@ def _require_roles(found: Recognition) -> None:
     if len(set(found.roles)) >= 2:
         return
     roles = ", ".join(found.roles) or "none"
-    hint = "; ".join(_open_cases(found)) or f"columns: {', '.join(sorted(found.held)) or 'none'}"
+    hint = "; ".join(_open_cases(found)) or f"columns: {_some(found.held) or 'none'}"
     raise DumpError(
         f"{found.path} has log-probs of {roles}, and a KL needs those of two policies: name them "
         f"with --map role=column ({hint})"
     )
+
+
+def _some(columns: Iterable[str]) -> str:
+    """The columns by name, as far as a sentence can hold them."""
+    names = [name if len(name) <= 40 else f"{name[:37]}..." for name in sorted(columns)]
+    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+    return ", ".join(names[:12]) + more
 
 
 def _open_cases(found: Recognition) -> list[str]:

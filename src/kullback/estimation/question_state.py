@@ -136,8 +136,9 @@ class QuestionState:
         return self.groups.sums[ROW[term]]
 
     def total(self, term: str) -> float:
-        """The sum of one term over everything."""
-        return float(self.by_group(term).sum())
+        """The sum of one term over everything; NaN where parts of it overflow both ways."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(self.by_group(term).sum())
 
     def effective_clusters(self, sizes: str = "tokens") -> float:
         """Kish's effective number of clusters, each as large as its ``tokens`` or ``sequences``."""

@@ -19,13 +19,13 @@ import platform
 import resource
 import sys
 import time
+from importlib.metadata import version
 from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 import kullback as kb
 
@@ -136,7 +136,7 @@ def main() -> None:
     found["versions"] = {
         "kullback": kb.__version__,
         "numpy": np.__version__,
-        "pyarrow": pa.__version__,
+        "pyarrow": version("pyarrow"),
         "python": platform.python_version(),
         "machine": platform.machine(),
     }

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from . import damage
-from .damage import DAMAGED, EITHER, SAME, Verdict
+from .damage import DAMAGED, SAME, Verdict
 from .dumps import FORMATS, LAYOUTS, Row, rows, table
 
 Key = tuple[str, int]  # the file, and the row or line in it, from 0
@@ -86,7 +86,9 @@ def of_rows(random: Random, layout: str, few: bool = True) -> Case:
         rest = b"\n".join(line if v == row else b"" for line, v, row in kept)
     elif "prompt" in said[0] or "prompt_id" in said[0]:  # no cluster hangs on a row's number
         rest = write(left, said)
-    named = all(verdict in (row, DAMAGED) for verdict, row in zip(expected.values(), said))
+    named = all(
+        verdict in (row, DAMAGED) for verdict, row in zip(expected.values(), said, strict=True)
+    )
     return Case(
         f"{'rows' if few else 'many rows'}/{change}/{form}",
         {name: write(changed, said)},

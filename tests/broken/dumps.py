@@ -1,4 +1,4 @@
-"""Small valid dumps as rows of Python values, what their rows mean, and the formats they come in."""
+"""Small valid dumps as rows of Python values, what the rows mean, and the formats of the files."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Outcome:
     why: str = ""
 
 
-class Failed(Exception):
+class FailedError(Exception):
     """kullback did what it must not."""
 
 
@@ -64,9 +64,9 @@ def judge(case: Case, folder: Path, *, thorough: bool) -> Outcome:
                 outcome, report = _read(case, paths)
             if report and thorough:
                 _check_report(report, case, folder)
-        except Failed as failure:
+        except FailedError as failure:
             return Outcome("failed", str(failure))
-        except Exception:
+        except Exception:  # noqa: BLE001 - a traceback of any kind is what is looked for
             return Outcome("failed", traceback.format_exc())
     return outcome
 
@@ -90,7 +90,7 @@ def _read(case: Case, paths: list[Path]) -> tuple[Outcome, dict[str, Any] | None
         summary = kb.summarize(dump, on_batch=chunks.append)
     except ValueError as error:
         if case.must_read:
-            raise Failed(f"refused as a whole: {error}") from error
+            raise FailedError(f"refused as a whole: {error}") from error
         return Outcome("refused", _sentence(error, case)), None
     report = document(summary, source_of(dump))
     read_as = _check_rows(case, dump, chunks)
@@ -102,9 +102,9 @@ def _sentence(error: ValueError, case: Case) -> str:
     """A refusal is one sentence that names a file."""
     said = str(error)
     if not any(name in said for name in case.files):
-        raise Failed(f"names no file: {type(error).__name__}: {said}") from error
+        raise FailedError(f"names no file: {type(error).__name__}: {said}") from error
     if not said.isprintable() or len(said) > LONGEST_SENTENCE or "Traceback" in said:
-        raise Failed(f"is no sentence: {said!r}") from error
+        raise FailedError(f"is no sentence: {said!r}") from error
     return said
 
 
@@ -112,19 +112,26 @@ def _check_rows(case: Case, dump: kb.Dump, chunks: list[kb.Columns]) -> str:
     read = {key: one for chunk in chunks for key, one in _rows(chunk)}
     damaged = {(Path(one.file).name, one.row) for one in dump.damaged}
     if len(read) + len(damaged) != dump.rows or dump.damaged_rows != len(damaged):
-        raise Failed(f"{len(read)} rows and {len(damaged)} damaged ones are said to be {dump.rows}")
+        raise FailedError(
+            f"{len(read)} rows and {len(damaged)} damaged ones are said to be {dump.rows}"
+        )
     if case.whole and read.keys() | damaged != case.expected.keys():
-        raise Failed(f"rows that are neither read nor named: {case.expected.keys() ^ read.keys()}")
+        raise FailedError(
+            f"rows that are neither read nor named: {case.expected.keys() ^ read.keys()}"
+        )
     # Where damage decides what a column is, sound rows may be the odd ones, and a column unused.
     lost = not case.must_read and dump.unused
     for key, verdict in case.expected.items():
         if key in damaged and verdict not in (DAMAGED, EITHER) and not case.kind.startswith("many"):
-            raise Failed(f"{key} was sound: {next(d for d in dump.damaged if d.row == key[1])}")
+            raise FailedError(
+                f"{key} was sound: {next(d for d in dump.damaged if d.row == key[1])}"
+            )
         if key in read and verdict == DAMAGED and not lost:
-            raise Failed(f"{key} is damaged, and was read: {read[key]}")
-        if isinstance(verdict, dict) and key not in damaged and not lost:
-            if other := _difference(meaning(verdict), read[key]):
-                raise Failed(f"{key}: {other}")
+            raise FailedError(f"{key} is damaged, and was read: {read[key]}")
+        if lost or key in damaged or not isinstance(verdict, dict):
+            continue
+        if other := _difference(meaning(verdict), read[key]):
+            raise FailedError(f"{key}: {other}")
     _check_prompts(case, read)
     same = read.keys() >= case.before.keys() and not any(
         _difference(meaning(row), read[key]) for key, row in case.before.items()
@@ -193,7 +200,7 @@ def _check_prompts(case: Case, read: dict[tuple[str, int], Row]) -> None:
             prompt = verdict.get("prompt_id", verdict.get("prompt", key))
             pairs.add((prompt, read[key]["cluster"]))
     if not len(pairs) == len({p for p, _ in pairs}) == len({c for _, c in pairs}):
-        raise Failed(f"prompts and clusters do not go together: {pairs}")
+        raise FailedError(f"prompts and clusters do not go together: {pairs}")
 
 
 @cache
@@ -209,7 +216,7 @@ def _check_report(report: dict[str, Any], case: Case, folder: Path) -> None:
     from kullback.reporting.text import print_report
 
     for error in _validator().iter_errors(json.loads(as_json(report))):
-        raise Failed(f"the report breaks its schema: {error.message} at {error.json_path}")
+        raise FailedError(f"the report breaks its schema: {error.message} at {error.json_path}")
     page(report).encode()
     print_report(report, Console(file=io.StringIO()))
     if case.rest is None:
@@ -219,9 +226,9 @@ def _check_report(report: dict[str, Any], case: Case, folder: Path) -> None:
             dump = kb.read(paths)
             alone = document(kb.summarize(dump), source_of(dump))
         except ValueError as error:
-            raise Failed(f"the other rows alone are refused: {error}") from error
+            raise FailedError(f"the other rows alone are refused: {error}") from error
     if (one := _numbers(report)) != (other := _numbers(alone)):
-        raise Failed(f"the damaged rows moved the numbers of the others:\n{one}\n{other}")
+        raise FailedError(f"the damaged rows moved the numbers of the others:\n{one}\n{other}")
 
 
 def _numbers(report: dict[str, Any]) -> str:

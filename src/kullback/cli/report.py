@@ -93,8 +93,12 @@ def report(
         else:
             found = _report(read(files, map=named, strict=strict), asked, jobs=jobs)
         _deliver(found, html, json)
-    except (ValueError, OSError) as error:
+    except ValueError as error:
         _fail(str(error))
+    except BrokenPipeError:  # whoever read the output has read enough; click ends quietly
+        raise
+    except OSError as error:
+        _fail(f"{error.filename or 'the output'} cannot be written: {error.strerror or error}")
     if fail_on and _is_grave(found, fail_on):
         sys.exit(1)
 

@@ -47,16 +47,25 @@ def read(
         (128, 'rollout', 7632)
     """
     names = [files] if isinstance(files, str | os.PathLike) else list(files)
-    found = list(dict.fromkeys(path for name in names for path in _matching(os.fspath(name))))
+    # By where a path leads: a file must not count twice because a link to it was named, too.
+    found = {os.path.realpath(path): path for name in names for path in _found(os.fspath(name))}
     if not found:
         raise DumpError("no file is named: give a path, a pattern or a folder")
-    return Dump(found, dict(map or {}), strict)
+    return Dump(list(found.values()), dict(map or {}), strict)
+
+
+def _found(name: str) -> list[str]:
+    try:
+        return _matching(name)
+    except OSError as error:
+        raise DumpError(f"{error.filename or name} cannot be read: {error.strerror}") from error
 
 
 def _matching(name: str) -> list[str]:
     path = Path(name)
     if path.is_dir():
-        inside = sorted(str(one) for one in path.iterdir() if one.suffix in (".parquet", ".jsonl"))
+        files = (one for one in path.iterdir() if not one.name.startswith("."))
+        inside = sorted(str(one) for one in files if one.suffix in (".parquet", ".jsonl"))
         if not inside:
             raise DumpError(f"{name} holds no .parquet or .jsonl file: name the files or a pattern")
         return inside
@@ -65,7 +74,8 @@ def _matching(name: str) -> list[str]:
     pattern = path.relative_to(path.anchor)
     try:
         matches = Path(path.anchor).glob(str(pattern)) if set(name) & set("*?[") else ()
-        files = sorted(str(one) for one in matches if one.is_file())
+        # As in a shell: hidden files, the drafts of a writer among them, are not meant.
+        files = sorted(str(o) for o in matches if o.is_file() and not o.name.startswith("."))
     except ValueError as error:
         raise DumpError(f"{name} is no pattern: {str(error).lower()}") from error
     if not files:
@@ -98,6 +108,7 @@ class Dump:
         common = os.path.commonpath([Path(path).absolute().parent for path in files])
         self.names = tuple(os.path.relpath(path, common) for path in files)
         self.strict = strict
+        self._stamps = {path: _stamp(path) for path in files}
         self._formats = {path: _format(path) for path in files}
         self._found: dict[str, Recognition] = {}
         self.rows: int | None = 0
@@ -127,8 +138,8 @@ class Dump:
         """The sequences, in chunks.
 
         Raises:
-            DumpError: A file breaks off, no row at all can be used, or, if strict, a row is
-                damaged.
+            DumpError: A file breaks off or has changed, no row at all can be used, or, if strict,
+                a row is damaged.
         """
         self.damaged, self.damaged_rows = [], 0
         rows = 0
@@ -150,11 +161,21 @@ class Dump:
         form = self._formats[path]
         name = self.names[self.files.index(path)]
         assembler = Assembler(path, name, "line" if form == "JSON lines" else "row")
+        self._require_unchanged(path)
         for batch in _READERS[form].batches(path, self._found[path].uses):
             columns = assembler.columns(batch)
             self._note(assembler)
             if columns is not None:
                 yield columns
+        self._require_unchanged(path)
+
+    def _require_unchanged(self, path: str) -> None:
+        """Half of one file and half of another are no dump, whatever can be read of them."""
+        if _stamp(path) != self._stamps[path]:
+            raise DumpError(
+                f"{path} has changed since it was opened: read it again when it is written, or "
+                "read a copy"
+            )
 
     def _note(self, assembler: Assembler) -> None:
         if assembler.damaged and self.strict:
@@ -162,6 +183,14 @@ class Dump:
         self.damaged_rows += len(assembler.damaged)
         self.damaged += assembler.damaged[: NAMED_AT_MOST - len(self.damaged)]
         self.unused |= assembler.unused
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    try:
+        found = Path(path).stat()
+    except OSError as error:
+        raise DumpError(f"{path} cannot be read: {error.strerror}") from error
+    return found.st_size, found.st_mtime_ns
 
 
 def _format(path: str) -> str:

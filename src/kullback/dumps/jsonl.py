@@ -18,6 +18,9 @@ from kullback.dumps.layout import Held, expected
 from kullback.dumps.ragged import Ragged
 
 PEEK_LINES = 16
+LATE_AT_MOST = 1000  # names of columns, where every row has one of its own
+# A line is held as a whole, and what is no text may have no second line for terabytes.
+LONGEST_LINE = 2**30
 
 
 def columns(path: str) -> tuple[dict[str, Held], int | None]:
@@ -60,7 +63,12 @@ def _held(value: Any) -> Held:
 def _lines(path: str) -> Iterator[tuple[int, bytes]]:
     try:
         with Path(path).open("rb") as file:
-            for number, line in enumerate(file):
+            for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b"")):
+                if len(line) == LONGEST_LINE:
+                    raise DumpError(
+                        f"{path} has a line of more than {LONGEST_LINE >> 20} MiB, line "
+                        f"{number + 1}: write one object per line, for one sequence"
+                    )
                 if line.strip():
                     yield number, line
     except OSError as error:
@@ -104,7 +112,7 @@ def batches(path: str, uses: Sequence[Use]) -> Iterator[Batch]:
             rows, values, faults = [], [], {}
         if nth < PEEK_LINES:
             known |= set() if isinstance(row, str) else row.keys()
-        elif not isinstance(row, str):
+        elif not isinstance(row, str) and len(late) < LATE_AT_MOST:
             late |= row.keys() - known
         if isinstance(decoded, str):
             faults[number] = decoded

@@ -9,7 +9,7 @@ from random import Random
 
 from . import damage
 from .damage import DAMAGED, SAME, Verdict
-from .dumps import FORMATS, LAYOUTS, Row, rows, table
+from .dumps import FORMATS, LAYOUTS, Row, meaning, rows, table
 
 Key = tuple[str, int]  # the file, and the row or line in it, from 0
 
@@ -36,6 +36,13 @@ class Case:
     must_read: bool = False
     rest: dict[str, bytes] | None = None
     before: dict[Key, Row] = field(default_factory=dict)
+
+    @property
+    def names(self) -> set[str]:
+        """The exact KLs and roles that the undamaged rows have."""
+        said = {name for row in self.before.values() for name in meaning(row)}
+        roles = {name.partition(".")[2] for name in said if name.startswith("log_probs.")}
+        return roles | {name for name in said if name.startswith("KL(")}
 
 
 def _lines_that_stand(name: str, data: bytes, before: bytes, said: list[Row]) -> dict[Key, Verdict]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
+from resource import RUSAGE_SELF, getrusage
 
 import pytest
 
@@ -29,9 +30,12 @@ def judged(first: int, last: int, folder: Path) -> Iterator[tuple[int, Case, Out
 
 @pytest.mark.parametrize("first", range(0, SEEDS, 60))
 def test_a_damaged_dump_is_refused_or_read_right(tmp_path: Path, first: int):
+    before = getrusage(RUSAGE_SELF).ru_maxrss
     found = list(judged(first, first + 60, tmp_path))
     assert [(seed, one.kind, out.why) for seed, one, out in found if out.kind == "failed"] == []
     assert len({out.kind for _, _, out in found}) >= 3  # refused, read, damaged rows named
+    # A few kilobytes that are damaged do not ask for gigabytes.
+    assert getrusage(RUSAGE_SELF).ru_maxrss - before < 2**29 / 1024
 
 
 def test_the_short_form_does_every_damage():

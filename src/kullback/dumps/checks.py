@@ -86,6 +86,7 @@ def _ids(value: Ragged) -> Faults:
     flat = value.values.values if isinstance(value.values, Ragged) else value.values
     if flat.dtype.kind != "f":
         return {}
+    flat = flat.astype(np.float64, copy=False)  # half precision has no 2^53 to compare with
     wrong = ~np.isnan(flat) & ~((flat == np.floor(flat)) & (np.abs(flat) < 2.0**53))
     if isinstance(value.values, Ragged):
         inner = np.bincount(value.values.row_of[wrong], minlength=len(value.values)) > 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from stat import S_ISDIR
 
 from kullback.columns import Columns
 from kullback.dumps import jsonl, parquet
@@ -47,8 +48,10 @@ def read(
         (128, 'rollout', 7632)
     """
     names = [files] if isinstance(files, str | os.PathLike) else list(files)
-    # By where a path leads: a file must not count twice because a link to it was named, too.
-    found = {os.path.realpath(path): path for name in names for path in _found(os.fspath(name))}
+    found: dict[str, str] = {}
+    for path in (path for name in names for path in _found(os.fspath(name))):
+        # By where it leads: a file must not count twice because a link to it was named, too.
+        found.setdefault(os.path.realpath(path), path)
     if not found:
         raise DumpError("no file is named: give a path, a pattern or a folder")
     return Dump(list(found.values()), dict(map or {}), strict)
@@ -62,15 +65,21 @@ def _found(name: str) -> list[str]:
 
 
 def _matching(name: str) -> list[str]:
+    try:
+        is_folder = S_ISDIR(Path(name).stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return _expanded(name)
+    if not is_folder:
+        return [str(Path(name))]
+    files = (one for one in Path(name).iterdir() if not one.name.startswith("."))
+    inside = sorted(str(one) for one in files if one.suffix in (".parquet", ".jsonl"))
+    if not inside:
+        raise DumpError(f"{name} holds no .parquet or .jsonl file: name the files or a pattern")
+    return inside
+
+
+def _expanded(name: str) -> list[str]:
     path = Path(name)
-    if path.is_dir():
-        files = (one for one in path.iterdir() if not one.name.startswith("."))
-        inside = sorted(str(one) for one in files if one.suffix in (".parquet", ".jsonl"))
-        if not inside:
-            raise DumpError(f"{name} holds no .parquet or .jsonl file: name the files or a pattern")
-        return inside
-    if path.exists():
-        return [str(path)]
     pattern = path.relative_to(path.anchor)
     try:
         matches = Path(path.anchor).glob(str(pattern)) if set(name) & set("*?[") else ()

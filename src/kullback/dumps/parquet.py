@@ -118,13 +118,13 @@ def batches(path: str, uses: Sequence[Use]) -> Iterator[Batch]:
 def _rows_at_once(file: ParquetFile, path: str, names: Sequence[str]) -> int:
     """As many rows as hold some ``DECODED_AT_ONCE`` values: memory stays bounded.
 
-    By the first rows and by the size of the file, at two bytes a value. The footer could count
+    By the first rows and by the size of the file, at four bytes a value. The footer could count
     the values, but pyarrow ends the process where a damaged one is asked for a column's.
     """
     rows = max(file.metadata.num_rows, 1)
     first = next(file.iter_batches(PEEK_ROWS, columns=names), None)
     seen = sum(_leaves(column) for column in first.columns) // len(first) if first else 0
-    return max(1, DECODED_AT_ONCE // max(seen, Path(path).stat().st_size // (2 * rows), 1))
+    return max(1, DECODED_AT_ONCE // max(seen, Path(path).stat().st_size // (4 * rows), 1))
 
 
 def _leaves(array: pa.Array) -> int:

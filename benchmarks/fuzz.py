@@ -38,8 +38,10 @@ SAVED_EVERY = 500
 NAMED_AT_MOST = 100
 
 
-def work(first: int, last: int, out: Connection) -> None:
+def work(first: int, last: int, other_end: Connection, out: Connection) -> None:
     """Judge these seeds, and send what came of each."""
+    other_end.close()  # else nothing would tell this process that nobody listens any more
+    sys.modules.setdefault("pandas", None)  # pyarrow looks for it each time
     from broken.cases import case
     from broken.judge import judge
 
@@ -93,7 +95,7 @@ def run(found: dict[str, Any], seed: int, end: int) -> None:
     while seed < end:
         ours, theirs = fork.Pipe(duplex=False)
         last = min(end, seed + SAVED_EVERY)
-        child = fork.Process(target=work, args=(seed, last, theirs))
+        child = fork.Process(target=work, args=(seed, last, ours, theirs))
         child.start()
         theirs.close()
         while seed < last:

@@ -94,7 +94,7 @@ def _read(case: Case, paths: list[Path]) -> tuple[Outcome, dict[str, Any] | None
         return Outcome("refused", _sentence(error, case)), None
     report = document(summary, source_of(dump))
     read_as = _check_rows(case, dump, chunks)
-    as_json(report).encode()
+    json.dumps(report, allow_nan=False, ensure_ascii=False).encode()
     return Outcome("damaged rows named" if dump.damaged_rows else read_as), report
 
 

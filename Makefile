@@ -26,12 +26,13 @@ layers: .venv/.ready-dev ## import-linter: who may import whom
 docs-test: .venv/.ready-dev ## the examples of README, docs and docstrings only
 	.venv/bin/pytest src tests/documentation
 
-# accusations.py goes on where it stopped: without results/accusations.jsonl it measures all anew.
-bench: .venv/.ready-dev ## what the benchmarks measure, into results/ (about fifteen minutes)
+# accusations.py and fuzz.py go on where they stopped: without their results they measure all anew.
+bench: .venv/.ready-dev ## what the benchmarks measure, into results/ (about forty minutes)
 	.venv/bin/python benchmarks/startup.py
 	.venv/bin/python benchmarks/summarize.py
 	.venv/bin/python benchmarks/coverage.py
 	.venv/bin/python benchmarks/accusations.py
+	.venv/bin/python benchmarks/fuzz.py
 
 clean: ## remove the environment, caches and reports
 	rm -rf .venv .hypothesis .import_linter_cache .pytest_cache .ruff_cache dist report.html report.json

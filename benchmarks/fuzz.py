@@ -41,7 +41,6 @@ NAMED_AT_MOST = 100
 def work(first: int, last: int, other_end: Connection, out: Connection) -> None:
     """Judge these seeds, and send what came of each."""
     other_end.close()  # else nothing would tell this process that nobody listens any more
-    sys.modules.setdefault("pandas", None)  # pyarrow looks for it each time
     from broken.cases import case
     from broken.judge import judge
 

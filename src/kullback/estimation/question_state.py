@@ -105,7 +105,7 @@ class QuestionState:
             top_k3=merged(tops["k3"]),
         )
 
-    @np.errstate(invalid="ignore")
+    @np.errstate(over="ignore", invalid="ignore")
     def __add__(self, other: QuestionState) -> QuestionState:
         if self.question != other.question:
             raise ValueError(f"{self.question} and {other.question} are two questions: do not add")

@@ -187,7 +187,7 @@ def _weights(state: QuestionState) -> dict[str, Any]:
         square = chi2 + 2 * mean - 1
         with np.errstate(over="ignore", invalid="ignore"):
             ess = mean**2 / square if square > 0 else math.nan
-        largest = math.exp(min(state.log_q_over_p.high, 700.0))
+            largest = np.exp(state.log_q_over_p.high)
     else:
         ess, largest = ess_fraction(state), state.weight_max
         mean = state.total("weight") / count

@@ -78,7 +78,8 @@ def of_rows(random: Random, layout: str, few: bool = True) -> Case:
     most = len(said) // 4 if few else len(said)
     chosen = random.sample(range(len(said)), random.randrange(1, most + 1))
     name, change = f"a{FORMATS[form].suffix}", random.choice(list(table))
-    changed, expected = list(said), {(name, i): row for i, row in enumerate(said)}
+    changed = list(said)
+    expected: dict[Key, Verdict] = {(name, i): row for i, row in enumerate(said)}
     for row in chosen:
         # Not every change fits every column: take the first that it fits.
         columns = random.sample(list(said[row]), len(said[row]))

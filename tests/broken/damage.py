@@ -175,7 +175,7 @@ def absurd(random: Random, row: Row, name: str) -> tuple[Row, Verdict] | None:
         return None
     numbers = (1e308, -1e308, 1.7e308, 5e-324, -5e-324, INF, -INF, NAN, 800.0, -800.0, 1e9, -1e16)
     changed = _entry(random, row, name, numbers)
-    return changed and (changed, changed)
+    return None if changed is None else (changed, changed)
 
 
 def overflow(random: Random, row: Row, name: str) -> tuple[Row, Verdict] | None:
@@ -193,7 +193,7 @@ def no_mask(random: Random, row: Row, name: str) -> tuple[Row, Verdict] | None:
     if _kind(name) != "mask" or not integers:
         return None
     changed = _entry(random, row, name, (2, -1, 255))
-    return changed and (changed, DAMAGED)
+    return None if changed is None else (changed, DAMAGED)
 
 
 def unpaired(random: Random, row: Row, name: str) -> tuple[Row, Verdict] | None:
@@ -258,7 +258,7 @@ def wrong_entry(random: Random, row: Row, name: str) -> tuple[Row, Verdict] | No
     if name == "token_bytes":
         wrong += ([256], [-1], [0.5], [None])
     changed = _entry(random, row, name, wrong)
-    return changed and (changed, DAMAGED)
+    return None if changed is None else (changed, DAMAGED)
 
 
 def wrong_scalar(random: Random, row: Row, name: str) -> tuple[Row, Verdict] | None:

@@ -139,4 +139,5 @@ def test_ids_in_half_precision_are_ids(tmp_path):
     table = pa.table({"log_probs.a": logs, "log_probs.b": logs, "tokens": ids})
     pq.write_table(table, tmp_path / "a.parquet")
     (chunk,) = read(tmp_path / "a.parquet")
+    assert chunk.tokens is not None
     assert chunk.tokens.tolist() == [3, -1]

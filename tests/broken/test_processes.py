@@ -184,3 +184,26 @@ def test_what_is_not_permitted_is_one_sentence(closed: Path):
         assert line.startswith(f"2 readonly/{name} cannot be written: ")
         assert "Permission denied" in line
     assert (closed / "readonly" / "old.json").read_text() == "the old one"
+
+
+LITTLE_MEMORY = """
+import resource, sys
+from pathlib import Path
+from click.testing import CliRunner
+from kullback.cli import app, main
+CliRunner().invoke(app, ["report", "--demo"])  # so that all is loaded
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 2**25, used + 2**25))
+sys.argv = ["kullback", "report", {path!r}]
+main()
+"""
+
+
+def test_a_row_that_memory_does_not_hold_is_one_sentence(tmp_path: Path):
+    path = tmp_path / "a.jsonl"
+    numbers = ",".join(["-1.5"] * 2_000_000)
+    path.write_text(f'{{"log_probs.a": [{numbers}], "log_probs.b": [{numbers}]}}\n')
+    done = run(LITTLE_MEMORY.format(path=str(path)))
+    assert done.returncode == 2
+    assert done.stderr.startswith("kullback: there is not enough memory for a chunk")
+    assert done.stderr.count("\n") == 1

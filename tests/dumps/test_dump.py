@@ -47,6 +47,7 @@ def test_a_name_with_a_bracket_is_a_file_before_it_is_a_pattern(plain):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
+        ("", "an empty name names no file"),
         ("none.parquet", "none.parquet: there is no such file"),
         ("*.npz", "*.npz: there is no such file"),
         ("x**/a", "x**/a"),

@@ -95,6 +95,8 @@ def report(
         _deliver(found, html, json)
     except ValueError as error:
         _fail(str(error))
+    except MemoryError:
+        _fail("there is not enough memory for a chunk of this dump: 2^17 tokens, or one longer row")
     except BrokenPipeError:  # whoever read the output has read enough; click ends quietly
         raise
     except OSError as error:

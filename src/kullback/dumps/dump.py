@@ -65,6 +65,8 @@ def _found(name: str) -> list[str]:
 
 
 def _matching(name: str) -> list[str]:
+    if not name:  # as a path it would be this folder
+        raise DumpError("an empty name names no file: give a path, a pattern or a folder")
     try:
         is_folder = S_ISDIR(Path(name).stat().st_mode)
     except (FileNotFoundError, NotADirectoryError, ValueError):

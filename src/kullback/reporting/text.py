@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from kullback.dumps.errors import printable
 from kullback.reporting.words import (
     NUMBERS,
     TRUST,
@@ -47,14 +48,14 @@ def print_report(report: dict[str, Any], console: Console) -> None:
         style = STYLES[finding["severity"]]
         console.print(Text.assemble((finding["severity"], style), "  ", (finding["code"], "bold")))
         for word, key in (("", "claim"), ("Cost: ", "cost"), ("Do: ", "advice")):
-            console.print(Padding(Text(word + finding[key]), (0, 0, 0, 2)))
+            console.print(Padding(Text(printable(word + finding[key])), (0, 0, 0, 2)))
         if finding["severity"] != "note" and finding["questions"]:
             spoiled = Text(f"Spoils: {', '.join(finding['questions'])}", style="dim")
             console.print(Padding(spoiled, (0, 0, 0, 2)))
     console.print()
     console.print(_numbers(report, wide=console.width >= WIDE))
     for line in _checks(report) + _guesses(report):
-        console.print(Text(line))
+        console.print(Text(printable(line)))  # a column's name must not move the cursor
 
 
 def _numbers(report: dict[str, Any], *, wide: bool) -> Table:

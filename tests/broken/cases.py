@@ -72,8 +72,7 @@ def of_bytes(random: Random, layout: str) -> Case:
 def of_rows(random: Random, layout: str, few: bool = True) -> Case:
     """Damage to a few rows, which says nothing of the others; or to any number, which may."""
     form = random.choice(list(FORMATS))
-    json = FORMATS[form].cells == "json"
-    table = damage.ROWS | (damage.JSON_ROWS if json else {})
+    table = damage.CELLS[FORMATS[form].cells]
     said = rows(random, layout, random.randrange(8, 24))
     most = len(said) // 4 if few else len(said)
     chosen = random.sample(range(len(said)), random.randrange(1, most + 1))
@@ -89,7 +88,7 @@ def of_rows(random: Random, layout: str, few: bool = True) -> Case:
     write = FORMATS[form].write
     left = [row for i, row in enumerate(said) if expected[name, i] == row]
     rest = None
-    if json:
+    if form == "jsonl":
         kept = zip(write(said, said).splitlines(), expected.values(), said, strict=True)
         rest = b"\n".join(line if v == row else b"" for line, v, row in kept)
     elif "prompt" in said[0] or "prompt_id" in said[0]:  # no cluster hangs on a row's number

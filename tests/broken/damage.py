@@ -296,6 +296,10 @@ JSON_ROWS: dict[str, Change] = {
 }
 
 
+# What can happen to a row, by what the cells of a format can hold.
+CELLS: dict[str, dict[str, Change]] = {"json": ROWS | JSON_ROWS, "typed": ROWS}
+
+
 # To one line of JSON.
 
 LineChange = Callable[[Random, bytes], tuple[bytes, str]]

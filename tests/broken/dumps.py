@@ -119,7 +119,8 @@ class Format:
     Args:
         suffix: How their names end.
         write: Rows to the bytes of a file; columns have the types of the second argument's rows.
-        cells: ``json`` if a cell may hold anything, ``typed`` if a column has one type.
+        cells: What a cell may hold, a key of ``damage.CELLS``: ``json`` anything, ``typed`` what
+            the type of its column allows.
         checked: Whether a flipped bit in a number is told from another number.
     """
 

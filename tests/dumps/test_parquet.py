@@ -226,7 +226,11 @@ def test_rows_are_read_in_bounded_portions(tmp_path: Path, monkeypatch):
     random = np.random.default_rng(0)
     constant = [[-1.0] * 100] * 500
     late = [[-1.0]] * 20 + [(-random.exponential(size=100)).tolist() for _ in range(480)]
-    for rows, most in ((constant, 20), (late, 41)):
+    for rows, most in (
+        (constant, 20),
+        (pa.array(constant, pa.list_(pa.float32(), 100)), 20),
+        (late, 41),
+    ):
         path = written(tmp_path / "a.parquet", pa.table({"log_probs.a": rows, "log_probs.b": rows}))
         with parquet._opened(str(path)) as file:
             at_once = parquet._rows_at_once(file, str(path), ["log_probs.a", "log_probs.b"])

@@ -129,9 +129,9 @@ def _rows_at_once(file: ParquetFile, path: str, names: Sequence[str]) -> int:
 
 def _leaves(array: pa.Array) -> int:
     """The values in a column, lists or not."""
-    from pyarrow import types
+    import pyarrow as pa
 
-    while types.is_list(array.type) or types.is_large_list(array.type):
+    while isinstance(array, pa.ListArray | pa.LargeListArray | pa.FixedSizeListArray):
         array = array.flatten()
     return len(array)
 

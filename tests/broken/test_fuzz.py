@@ -10,7 +10,7 @@ from resource import RUSAGE_SELF, getrusage
 
 import pytest
 
-from kullback.dumps import checks, jsonl, parquet
+from kullback.dumps import batch, checks, jsonl, parquet
 from kullback.dumps.batch import Batch
 
 from . import damage
@@ -36,6 +36,14 @@ def test_a_damaged_dump_is_refused_or_read_right(tmp_path: Path, first: int):
     assert len({out.kind for _, _, out in found}) >= 3  # refused, read, damaged rows named
     # A few kilobytes that are damaged do not ask for gigabytes.
     assert getrusage(RUSAGE_SELF).ru_maxrss - before < 2**29 / 1024
+
+
+def test_where_chunks_end_does_not_matter(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(batch, "CHUNK_TOKENS", 16)
+    monkeypatch.setattr(parquet, "DECODED_AT_ONCE", 64)
+    for seed in range(SEEDS, SEEDS + 100):
+        outcome = judge(case(seed), tmp_path, thorough=False)
+        assert outcome.kind != "failed", (seed, outcome.why)
 
 
 def test_the_short_form_does_every_damage():
@@ -64,7 +72,7 @@ def test_an_undamaged_dump_is_read_as_it_was_written(tmp_path: Path, layout: str
     assert judge(whole, tmp_path, thorough=True) == Outcome("read")
 
 
-def blind(batch: Batch) -> dict[int, str]:
+def blind(_: Batch) -> dict[int, str]:
     return {}
 
 

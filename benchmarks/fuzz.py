@@ -5,9 +5,10 @@
 
 Each seed is a small valid dump, damaged as the tables of tests/broken/damage.py say, read,
 summarized, diagnosed and reported; every tenth report is also held against its schema, drawn, and
-compared with that of the undamaged rows. What counts as a failure: a
-traceback, a wrong number, more than 20 seconds or 4 GiB, the end of the process. Goes on where it
-stopped: without results/fuzz.json it begins anew. With --seed, one of them, in this process.
+compared with that of the undamaged rows. A failure is a traceback, a warning, a wrong number, more
+than 20 seconds or 4 GiB, the end of the process. Goes on where it stopped, and judges the failures
+anew (what is none any more is listed as mended, be it the reader or the judge that was); without
+results/fuzz.json it begins from seed 0. With --seed, one of them, in this process.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ def retry(found: dict[str, Any]) -> None:
         run(found, seed, seed + 1)
         if [seed, kind] not in [one[:2] for one in found["failed"]]:
             found["mended"] = [*found["mended"], [seed, kind, why]]
+    save(found)
 
 
 def save(found: dict[str, Any]) -> None:

@@ -38,6 +38,11 @@ def test_damaged_dumps_became_no_traceback_and_no_wrong_number():
     assert said
     assert found["files"] == sum(found["totals"].values()) == int(said[1].replace(",", ""))
     assert (found["failures"], found["failed"]) == (0, [])
+    page = " ".join((ROOT / "docs" / "format.md").read_text(encoding="utf-8").split())
+    flips = [found["outcomes"][f"bytes/flip/{form}"] for form in ("parquet", "checked parquet")]
+    without, checked = (one["other values"] for one in flips)
+    assert f"{without} were read as other numbers without checksums and {checked} with them" in page
+    assert all(1150 < sum(one.values()) < 1290 for one in flips)
 
 
 def test_the_demo_and_the_help_keep_their_limits():

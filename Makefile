@@ -28,12 +28,13 @@ layers: .venv/.ready-dev ## import-linter: who may import whom
 docs-test: .venv/.ready-dev ## the examples of README, docs and docstrings only
 	.venv/bin/pytest src tests/documentation
 
-# accusations.py goes on where it stopped: without results/accusations.jsonl it measures all anew.
-bench: .venv/.ready-dev ## what the benchmarks measure, into results/ (about fifteen minutes)
+# accusations.py and fuzz.py go on where they stopped: without their results they measure all anew.
+bench: .venv/.ready-dev ## what the benchmarks measure, into results/ (about forty minutes)
 	.venv/bin/python benchmarks/startup.py
 	.venv/bin/python benchmarks/summarize.py
 	.venv/bin/python benchmarks/coverage.py
 	.venv/bin/python benchmarks/accusations.py
+	.venv/bin/python benchmarks/fuzz.py
 
 bench-ulps: .venv/.ready-dev-torch-jax ## how exact k3 is in NumPy, torch and JAX (half a minute)
 	.venv/bin/python benchmarks/ulps.py

@@ -32,6 +32,19 @@ def test_how_often_the_interval_held():
         assert (round(100 * min(few)), round(100 * max(few))) == (low, high)
 
 
+def test_damaged_dumps_became_no_traceback_and_no_wrong_number():
+    found = json.loads((ROOT / "results" / "fuzz.json").read_text(encoding="utf-8"))
+    said = re.search(r"Of ([\d,]+) damaged dumps", (ROOT / "CHANGELOG.md").read_text())
+    assert said
+    assert found["files"] == sum(found["totals"].values()) == int(said[1].replace(",", ""))
+    assert (found["failures"], found["failed"]) == (0, [])
+    page = " ".join((ROOT / "docs" / "format.md").read_text(encoding="utf-8").split())
+    flips = [found["outcomes"][f"bytes/flip/{form}"] for form in ("parquet", "checked parquet")]
+    without, checked = (one["other values"] for one in flips)
+    assert f"{without} were read as other numbers without checksums and {checked} with them" in page
+    assert all(1150 < sum(one.values()) < 1290 for one in flips)
+
+
 def test_the_demo_and_the_help_keep_their_limits():
     recorded = json.loads((ROOT / "results" / "startup.json").read_text())["seconds"]
     limited = [one for one in recorded.values() if one["limit"]]

@@ -119,3 +119,25 @@ def test_strict_makes_the_first_damaged_row_fatal(either):
 def test_a_dump_without_a_usable_row_is_refused(either):
     with pytest.raises(DumpError, match=r"no row of the dump can be used, of 1; the first: .*a\."):
         list(read(either([GOOD | {"mask": [1]}])))
+
+
+@pytest.mark.parametrize("part", ["prompt_id", "step", "sampling.top_p", "top_k.old"])
+def test_a_flag_is_no_number(plain, part: str):
+    heads = {"top_ids.old": [[5], [6]], "top_log_probs.old": [[-1.0], [-1.0]], "top_k.old": 1}
+    good = GOOD | heads | {"prompt_id": 1, "step": 1, "sampling.top_p": 1}
+    dump = read(plain("a.jsonl", [good, good | {part: True}]))
+    assert [len(chunk.lengths) for chunk in dump] == [1]
+    assert dump.damaged[0].reason.startswith(f"{part} holds True, not ")
+
+
+def test_ids_in_half_precision_are_ids(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    ids = pa.array([[np.float16(3), None]], type=pa.list_(pa.float16()))
+    logs = pa.array([[-1.0, -2.0]])
+    table = pa.table({"log_probs.a": logs, "log_probs.b": logs, "tokens": ids})
+    pq.write_table(table, tmp_path / "a.parquet")
+    (chunk,) = read(tmp_path / "a.parquet")
+    assert chunk.tokens is not None
+    assert chunk.tokens.tolist() == [3, -1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from kullback.dumps import Dump, DumpError, demo_path, read
+from kullback.estimation.summary import summarize
 
 ROW = {"log_probs.rollout": [-1.0, -2.0], "log_probs.old": [-1.5, -2.5]}
 
@@ -46,6 +48,7 @@ def test_a_name_with_a_bracket_is_a_file_before_it_is_a_pattern(plain):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
+        ("", "an empty name names no file"),
         ("none.parquet", "none.parquet: there is no such file"),
         ("*.npz", "*.npz: there is no such file"),
         ("x**/a", "x**/a"),
@@ -133,7 +136,9 @@ def test_empty_files_are_no_rows(plain):
     import pyarrow.parquet as pq
 
     pq.write_table(pq.read_table(empty).slice(0, 0), empty)
-    with pytest.raises(DumpError, match="no row of the dump can be used, of 0; there is none"):
+    with pytest.raises(
+        DumpError, match=r"no row of the dump can be used, of 0; there is none in .*a\.parquet"
+    ):
         list(read(empty))
 
 
@@ -248,3 +253,81 @@ def test_a_row_whose_label_is_no_label_is_damaged(tmp_path):
     dump = read(path, labels=["task"])
     assert sum(len(chunk.lengths) for chunk in dump) == 2
     assert "task holds {'b': 1}, not a number, a flag or a text" in dump.damaged[0].reason
+
+
+def test_a_file_counts_once_however_it_is_named(plain, monkeypatch):
+    path = plain("a.jsonl", [ROW])
+    link = path.with_name("b.jsonl")
+    link.symlink_to("a.jsonl")
+    monkeypatch.chdir(path.parent)
+    assert read([path, "a.jsonl", "./a.jsonl", link]).files == (str(path),)
+    assert read(path.parent).files == (str(path),)
+
+
+def test_hidden_files_are_not_meant(folder: Path):
+    draft = folder / ".a.jsonl.0123.tmp"
+    draft.write_bytes((folder / "a.jsonl").read_bytes())
+    (folder / "._b.parquet").write_bytes(b"resource fork")
+    (folder / "notes.txt").unlink()
+    both = (str(folder / "a.jsonl"), str(folder / "b.parquet"))
+    assert read(folder).files == read(f"{folder}/*").files == both
+    assert read(draft).files == (str(draft),)  # unless it is named
+
+
+def test_links_that_lead_in_a_circle_and_names_too_long_are_one_sentence(tmp_path: Path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(DumpError, match=r"a cannot be read: Too many levels of symbolic links"):
+        read(tmp_path / "a")
+    with pytest.raises(DumpError, match=r"cannot be read: File name too long"):
+        read(tmp_path / ("a" * 300))
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path):
+    os.mkfifo(tmp_path / "a.jsonl")
+    for files in (tmp_path, tmp_path / "a.jsonl"):
+        with pytest.raises(DumpError, match=r"a\.jsonl is no regular file"):
+            read(files)
+
+
+LONG = {name: values * 50_000 for name, values in ROW.items()}  # of 100,000 tokens: a chunk each
+CHANGES = {
+    "appended": lambda path: path.write_bytes(path.read_bytes() * 2),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-2000]),
+    "emptied": lambda path: path.write_bytes(b""),
+    "other rows": lambda path: path.write_bytes(path.read_bytes().replace(b"-1", b"-9") + b"\n"),
+    "deleted": lambda path: path.unlink(),
+    "a folder": lambda path: (path.unlink(), path.mkdir()),
+    "replaced": lambda path: (path.unlink(), path.write_text("something else")),
+}
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_file_that_changes_after_it_was_opened_is_refused(plain, name: str, change: str):
+    path = plain(name, [LONG] * 3)
+    dump = read(path)
+    CHANGES[change](path)
+    with pytest.raises(DumpError, match=f"{name} (has changed since it was opened|cannot be read)"):
+        list(dump)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_file_that_changes_while_it_is_read_gives_no_number(plain, name: str, change: str):
+    path = plain(name, [LONG] * 3)
+
+    def changing():
+        for i, chunk in enumerate(read(path)):
+            yield chunk
+            if i == 0:
+                CHANGES[change](path)
+
+    with pytest.raises(DumpError, match=f"{name} (has changed since it was opened|cannot be read)"):
+        summarize(changing())
+
+
+def test_no_row_at_all_names_the_file(plain):
+    path = plain("a.jsonl", [ROW | {"log_probs.old": [-1.0]}])
+    with pytest.raises(DumpError, match=r"of 1; the first: .*a\.jsonl, line 1"):
+        list(read(path))

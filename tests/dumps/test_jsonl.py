@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kullback.dumps import DumpError, read
+from kullback.dumps import DumpError, jsonl, read
 from kullback.dumps.chunks import CHUNK_TOKENS
 
 ROW = {"log_probs.a": [-1.0, -2.0], "log_probs.b": [-1.5, -2.5]}
@@ -118,7 +118,7 @@ def test_a_key_that_appears_late_is_reported(plain):
 
 
 def test_numbers_written_as_text_are_numbers(plain):
-    rows = [ROW, {"log_probs.a": ["-Infinity", "NaN"], "log_probs.b": [-1, True]}]
+    rows = [ROW, {"log_probs.a": ["-Infinity", "NaN"], "log_probs.b": [-1, -2]}]
     (chunk,) = read(plain("a.jsonl", rows))
     np.testing.assert_array_equal(chunk.log_probs["a"][2:], [-np.inf, np.nan])
 
@@ -130,3 +130,51 @@ def test_chunks_are_those_of_parquet(plain):
     ]
     assert sizes[0] == sizes[1] == [100_000, 100_000, 50_007]
     assert max(sizes[0]) <= CHUNK_TOKENS
+
+
+def test_a_key_that_stands_twice_is_damage(tmp_path: Path):
+    good = json.dumps(ROW)
+    twice = good[:-1] + ', "log_probs.a": [-9.0, -9.0]}'
+    inside = good[:-1] + ', "reward": {"a": 1, "b": 2, "a": 3}}'
+    dump = read(lines(tmp_path / "a.jsonl", good, twice, inside))
+    (chunk,) = dump
+    assert chunk.log_probs["a"].tolist() == ROW["log_probs.a"]
+    assert [one.reason for one in dump.damaged] == ["gives log_probs.a twice", "gives a twice"]
+
+
+def test_a_flag_is_no_log_prob(plain):
+    dump = read(plain("a.jsonl", [ROW, ROW | {"log_probs.b": [-1.0, True]}]))
+    assert [len(chunk) for chunk in dump] == [2]
+    assert dump.damaged[0].reason == "log_probs.b holds [-1.0, true], not a list of numbers"
+
+
+def test_one_odd_line_does_not_unwrap_the_batches_of_one(plain):
+    good = {"generation_logprobs": [[-1.0]], "prev_logprobs": [[-2.0]], "token_loss_mask": [[0]]}
+    dump = read(plain("a.jsonl", [good, good | {"token_loss_mask": 5}, good]))
+    (chunk,) = dump
+    assert chunk.mask.tolist() == [False, False]
+    assert [one.place for one in dump.damaged] == ["line 2"]
+
+
+@pytest.mark.parametrize("value", [{}, "", {"a": [1]}])
+def test_no_list_of_lists_is_one_by_being_iterable(plain, value):
+    good = ROW | {"token_bytes": [[1], [2]]}
+    empty = {"log_probs.a": [], "log_probs.b": [], "token_bytes": value}
+    dump = read(plain("a.jsonl", [good, empty]))
+    assert [len(chunk) for chunk in dump] == [2]
+    assert dump.damaged_rows == 1
+
+
+def test_a_long_text_is_a_text_and_no_sentence(plain):
+    long = "x" * 10**7
+    dump = read(plain("a.jsonl", [ROW | {"text": long}, ROW | {"log_probs.b": long}]))
+    (chunk,) = dump
+    assert chunk.text == [long]
+    assert len(dump.damaged[0].reason) < 100
+
+
+def test_columns_that_come_late_are_not_collected_without_end(plain):
+    rows = [ROW] * 16 + [ROW | {f"key {i}": 1} for i in range(3000)]
+    dump = read(plain("a.jsonl", rows))
+    assert sum(len(chunk) for chunk in dump) == 2 * len(rows)
+    assert len(dump.unused) <= jsonl.LATE_AT_MOST

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kullback.dumps import DumpError, read
+from kullback.dumps import DumpError, parquet, read
 from kullback.dumps.chunks import CHUNK_TOKENS
 
 
@@ -151,3 +153,68 @@ def test_log_probs_without_lists_are_not_taken(tmp_path: Path):
     table = pa.table({"log_probs.a": [-1.0], "log_probs.b": [-1.0]})
     with pytest.raises(DumpError, match="log-probs of none"):
         read(written(tmp_path / "a.parquet", table))
+
+
+FLIPS = """
+import sys
+from pathlib import Path
+import kullback as kb
+
+path = Path(sys.argv[1])
+whole = path.read_bytes()
+size = int.from_bytes(whole[-8:-4], "little")
+refused = 0
+for place in range(len(whole) - 8 - size, len(whole), 2):
+    for bit in (1, 4):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :])
+        try:
+            list(kb.read(path))
+        except ValueError:
+            refused += 1
+print(refused)
+"""
+
+
+def test_no_flipped_bit_of_the_footer_ends_the_process(tmp_path: Path):
+    """pyarrow aborts where a damaged footer is asked for the metadata of a column."""
+    table = pa.table({f"log_probs.{role}": [[-1.0, -2.0], [], None, [-3.0]] for role in "ab"})
+    path = written(tmp_path / "a.parquet", table, compression="none")
+    done = subprocess.run(
+        [sys.executable, "-c", FLIPS, path], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) > 300
+
+
+def test_rows_that_do_not_come_are_missed(tmp_path: Path):
+    """pyarrow 26 gives fewer rows than there are, where a row group begins with an empty page."""
+    rows = [[-1.0] * (i % 4) for i in range(19)]
+    path = written(
+        tmp_path / "a.parquet",
+        pa.table({"log_probs.a": rows, "log_probs.b": rows}),
+        row_group_size=1,
+        data_page_size=1,
+    )
+    if pq.read_table(path).num_rows == 19:
+        assert sum(len(chunk.lengths) for chunk in read(path)) == 19
+    else:
+        with pytest.raises(DumpError, match="says that it holds 19 rows, and 0 could be read"):
+            list(read(path))
+
+
+def test_rows_are_read_in_bounded_portions(tmp_path: Path, monkeypatch):
+    """By the first rows where values compress to nothing, by the size of the file elsewhere."""
+    monkeypatch.setattr(parquet, "DECODED_AT_ONCE", 2**12)
+    random = np.random.default_rng(0)
+    constant = [[-1.0] * 100] * 500
+    late = [[-1.0]] * 20 + [(-random.exponential(size=100)).tolist() for _ in range(480)]
+    for rows, most in (
+        (constant, 20),
+        (pa.array(constant, pa.list_(pa.float32(), 100)), 20),
+        (late, 41),
+    ):
+        path = written(tmp_path / "a.parquet", pa.table({"log_probs.a": rows, "log_probs.b": rows}))
+        with parquet._opened(str(path)) as file:
+            at_once = parquet._rows_at_once(file, str(path), ["log_probs.a", "log_probs.b"])
+        assert 2 <= at_once <= most
+        assert sum(len(chunk.lengths) for chunk in read(path)) == 500

@@ -86,3 +86,9 @@ def test_no_token_is_no_value() -> None:
     empty = of([[-1.0, NAN]], mask=[[0, 0]])
     assert (empty.tokens, empty.low, empty.high, empty.first) == (0, INF, -INF, {})
     assert replace(empty + of([[-2.0]]), dtype="") == replace(of([[-2.0]]), dtype="")
+
+
+def test_sizes_that_overflow_are_infinite() -> None:
+    state = of([[-1.7e308, -1.7e308]])
+    assert (state.low, state.high, state.size) == (-1.7e308, -1.7e308, INF)
+    assert (state + of([[-1.0]])).size == INF

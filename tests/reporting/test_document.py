@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -166,3 +168,31 @@ def test_the_schema_holds_for_cells_and_null_stands_where_nothing_is():
         jsonschema.validate(
             report | {"questions": [report["questions"][0] | {"by": {"x": [{}]}}]}, SCHEMA
         )
+
+
+@pytest.mark.parametrize(("log_q", "largest"), [(705.0, math.exp(705.0)), (800.0, None)])
+def test_a_weight_beyond_all_bounds_is_itself_or_no_number(log_q, largest):
+    (one,) = questions(kb.pack({"p": [[0.0, -1.0]], "q": [[log_q, -1.0]]}))
+    assert one["weights"]["max"] == largest
+
+
+@pytest.mark.parametrize("size", [1e308, -1e308, 1.7e308, -1.7e308])
+def test_numbers_that_overflow_are_no_numbers_and_no_warnings(size):
+    batch = kb.pack({"p": [[size, -1.0], [-size, 1.0]], "q": [[-size, size], [size, -size]]})
+    batch = replace(batch, entropy={"p": np.array([1.0, 1.7e308, 1.0, 1.0])})
+    found = document(summarize([batch, batch]))
+    jsonschema.validate(found, SCHEMA)
+    assert found["headline"]["trust"] == "no"
+    assert json.loads(as_json(found)) == found
+
+
+def test_names_without_utf8_are_written_with_escapes(tmp_path):
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/a\xff.jsonl")
+    row = {"log_probs.a": [-1.0], "log_probs.b": [-2.0], "x\ud83d": 1}
+    Path(path).write_text(json.dumps(row) + "\n")
+    dump = kb.read(path)
+    found = kb.report(summarize(dump), tmp_path / "r.json", dump=dump)
+    assert found["source"]["files"] == ["a\\udcff.jsonl"]
+    assert found["source"]["unused"].keys() == {"x\\ud83d"}
+    assert json.loads((tmp_path / "r.json").read_text(encoding="utf-8")) == found
+    kb.report(summarize(dump), tmp_path / "r.html", dump=dump)

@@ -80,3 +80,11 @@ def test_guesses_are_printed_with_their_reason():
     assert "Took rollout as the sampler: the engine's own log-probs" in text
     assert "Did not read loss: no part of a dump" in text
     assert "Left out a.jsonl, line 3: no JSON object" in text
+
+
+def test_a_name_in_a_file_does_not_move_the_cursor():
+    batch = pack({"a": [[-1.0], [-2.0]], "b": [[-1.5], [-2.5]]})
+    unused = {"\x1b[2Jlog_probs\n": "no name that is known here"}
+    text = printed(document(summarize([batch]), {"unused": unused}), 200)
+    assert "\x1b" not in text
+    assert text.count(r"\x1b[2Jlog_probs\n") == 3  # the claim, the advice, the columns

@@ -102,8 +102,14 @@ def report(
             dump = _opened(files, axes, map=named, strict=strict)
             found = _report(dump, asked, by=axes, jobs=jobs)
         _deliver(found, html, json, [str(question) for question in asked])
-    except (ValueError, OSError) as error:
+    except ValueError as error:
         _fail(str(error))
+    except MemoryError:
+        _fail("there is not enough memory for a chunk of this dump: 2^17 tokens, or one longer row")
+    except BrokenPipeError:  # whoever read the output has read enough; click ends quietly
+        raise
+    except OSError as error:
+        _fail(f"{error.filename or 'the output'} cannot be written: {error.strerror or error}")
     if fail_on and _is_grave(found, fail_on):
         sys.exit(1)
 

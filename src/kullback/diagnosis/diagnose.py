@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from kullback.diagnosis.alignment import diagnose_alignment
 from kullback.diagnosis.column_faults import diagnose_columns
 from kullback.diagnosis.finding import Diagnosis
@@ -13,6 +15,7 @@ from kullback.diagnosis.sampler import diagnose_sampler
 from kullback.estimation.summary import Summary
 
 
+@np.errstate(over="ignore", invalid="ignore")  # sums that overflowed tell nothing, and no warning
 def diagnose(summary: Summary) -> Diagnosis:
     """What is wrong with these numbers, most severe first, and what was looked for.
 

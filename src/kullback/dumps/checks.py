@@ -86,6 +86,7 @@ def _ids(value: Ragged) -> Faults:
     flat = value.values.values if isinstance(value.values, Ragged) else value.values
     if flat.dtype.kind != "f":
         return {}
+    flat = flat.astype(np.float64, copy=False)  # half precision has no 2^53 to compare with
     wrong = ~np.isnan(flat) & ~((flat == np.floor(flat)) & (np.abs(flat) < 2.0**53))
     if isinstance(value.values, Ragged):
         inner = np.bincount(value.values.row_of[wrong], minlength=len(value.values)) > 0
@@ -133,7 +134,7 @@ def _is_text(one: Any) -> bool:
 
 
 def _is_whole(one: Any) -> bool:
-    return isinstance(one, int) and -(2**63) <= one < 2**63
+    return type(one) is int and -(2**63) <= one < 2**63
 
 
 def _is_number(one: Any) -> bool:
@@ -144,14 +145,18 @@ def is_id(one: Any) -> bool:
     """A text, or a whole number; pandas makes floats of numbers where one is missing."""
     if isinstance(one, float):
         return one.is_integer() and abs(one) < 2**53
-    return isinstance(one, str) or (isinstance(one, int) and -(2**63) <= one < 2**64)
+    return isinstance(one, str) or (type(one) is int and -(2**63) <= one < 2**64)
+
+
+def _is_label(one: Any) -> bool:
+    return isinstance(one, str | bool) or _is_number(one)
 
 
 # What one value per row may be, by family.
 _SCALARS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "text": (_is_text, "a text"),
     "sampling.log_probs": (_is_text, "a text"),
-    "label": (lambda one: isinstance(one, str) or _is_number(one), "a number, a flag or a text"),
+    "label": (_is_label, "a number, a flag or a text"),
     "versions": (_is_whole, "a whole number"),
     "prompt_id": (is_id, "a whole number or a text"),
     "sequence_mask": (lambda one: one in (0, 1), "0 or 1"),

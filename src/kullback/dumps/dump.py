@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from stat import S_ISDIR
 
 from kullback.columns import Columns
 from kullback.dumps import long_form, packed
@@ -52,27 +53,47 @@ def read(
         (128, 'rollout', 7632)
     """
     names = [files] if isinstance(files, str | os.PathLike) else list(files)
-    found = list(dict.fromkeys(path for name in names for path in _matching(os.fspath(name))))
+    found: dict[str, str] = {}
+    for path in (path for name in names for path in _found(os.fspath(name))):
+        # By where it leads: a file must not count twice because a link to it was named, too.
+        found.setdefault(os.path.realpath(path), path)
     if not found:
         raise DumpError("no file is named: give a path, a pattern or a folder")
     more = [labels] if isinstance(labels, str) else labels
-    return Dump(found, dict(map or {}), strict, tuple(dict.fromkeys(more)))
+    return Dump(list(found.values()), dict(map or {}), strict, tuple(dict.fromkeys(more)))
+
+
+def _found(name: str) -> list[str]:
+    try:
+        return _matching(name)
+    except OSError as error:
+        raise DumpError(f"{error.filename or name} cannot be read: {error.strerror}") from error
 
 
 def _matching(name: str) -> list[str]:
+    if not name:  # as a path it would be this folder
+        raise DumpError("an empty name names no file: give a path, a pattern or a folder")
+    try:
+        is_folder = S_ISDIR(Path(name).stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return _expanded(name)
+    if not is_folder:
+        return [str(Path(name))]
+    files = (one for one in Path(name).iterdir() if not one.name.startswith("."))
+    inside = sorted(str(one) for one in files if one.name.endswith(SUFFIXES))
+    if not inside:
+        listed = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+        raise DumpError(f"{name} holds no {listed} file: name the files or a pattern")
+    return inside
+
+
+def _expanded(name: str) -> list[str]:
     path = Path(name)
-    if path.is_dir():
-        inside = sorted(str(one) for one in path.iterdir() if one.name.endswith(SUFFIXES))
-        if not inside:
-            listed = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
-            raise DumpError(f"{name} holds no {listed} file: name the files or a pattern")
-        return inside
-    if path.exists():
-        return [str(path)]
     pattern = path.relative_to(path.anchor)
     try:
         matches = Path(path.anchor).glob(str(pattern)) if set(name) & set("*?[") else ()
-        files = sorted(str(one) for one in matches if one.is_file())
+        # As in a shell: hidden files, the drafts of a writer among them, are not meant.
+        files = sorted(str(o) for o in matches if o.is_file() and not o.name.startswith("."))
     except ValueError as error:
         raise DumpError(f"{name} is no pattern: {str(error).lower()}") from error
     if not files:
@@ -109,6 +130,7 @@ class Dump:
         common = os.path.commonpath([Path(path).absolute().parent for path in files])
         self.names = tuple(os.path.relpath(path, common) for path in files)
         self.strict = strict
+        self._stamps = {path: _stamp(path) for path in files}
         self._formats = {path: format_of(path) for path in files}
         self._found: dict[str, Recognition] = {}
         self.rows: int | None = 0
@@ -142,8 +164,8 @@ class Dump:
         """The sequences, in chunks.
 
         Raises:
-            DumpError: A file breaks off, no row at all can be used, or, if strict, a row is
-                damaged.
+            DumpError: A file breaks off or has changed, no row at all can be used, or, if strict,
+                a row is damaged.
         """
         self.damaged, self.damaged_rows = [], 0
         rows = 0
@@ -153,7 +175,8 @@ class Dump:
                 yield chunk
         self.rows = rows + self.damaged_rows
         if not rows:
-            why = f"the first: {self.damaged[0]}" if self.damaged else "there is none"
+            none = f"there is none in {' and '.join(self.files[:3])}"
+            why = f"the first: {self.damaged[0]}" if self.damaged else none
             raise DumpError(f"no row of the dump can be used, of {self.rows}; {why}")
 
     def chunks(self, path: str) -> Iterator[Columns]:
@@ -164,6 +187,7 @@ class Dump:
         form, found = self._formats[path], self._found[path]
         name = self.names[self.files.index(path)]
         assembler = Assembler(path, name, "line" if form == "JSON lines" else "row")
+        self._require_unchanged(path)
         batches = READERS[form].batches(path, found.uses)
         if found.grain == "batch":
             batches = packed.sequences(batches)
@@ -174,6 +198,15 @@ class Dump:
             self._note(assembler)
             if columns is not None:
                 yield columns
+        self._require_unchanged(path)
+
+    def _require_unchanged(self, path: str) -> None:
+        """Half of one file and half of another are no dump, whatever can be read of them."""
+        if _stamp(path) != self._stamps[path]:
+            raise DumpError(
+                f"{path} has changed since it was opened: read it again when it is written, or "
+                "read a copy"
+            )
 
     def _note(self, assembler: Assembler) -> None:
         if assembler.damaged and self.strict:
@@ -181,6 +214,14 @@ class Dump:
         self.damaged_rows += len(assembler.damaged)
         self.damaged += assembler.damaged[: NAMED_AT_MOST - len(self.damaged)]
         self.unused |= assembler.unused
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    try:
+        found = Path(path).stat()
+    except OSError as error:
+        raise DumpError(f"{path} cannot be read: {error.strerror}") from error
+    return found.st_size, found.st_mtime_ns
 
 
 def _require_same(first: Recognition, other: Recognition) -> None:

@@ -6,7 +6,29 @@ from dataclasses import dataclass
 
 
 class DumpError(ValueError):
-    """A dump cannot be read or written; one sentence says what, where, and what to do."""
+    r"""A dump cannot be read or written; one sentence says what, where, and what to do.
+
+    The names and bytes of a file that stand in it are made printable: it stays one line.
+
+    Example:
+        >>> print(DumpError("a.jsonl has no column 'x\n'"), DumpError("\x1b[2J is no file"))
+        a.jsonl has no column 'x\n' \x1b[2J is no file
+    """
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(printable(sentence))
+
+
+def printable(text: str) -> str:
+    r"""The text with escapes for what is no character on a line: controls, halves of surrogates.
+
+    Example:
+        >>> printable("a\nb"), printable("Größe 5 µm")
+        ('a\\nb', 'Größe 5 µm')
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 @dataclass(frozen=True, slots=True)

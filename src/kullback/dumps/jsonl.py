@@ -19,6 +19,7 @@ from kullback.dumps.ragged import Ragged, Runs
 
 PEEK_LINES = 16
 DECODED_AT_ONCE = 2**22  # bytes
+LATE_AT_MOST = 1000  # names of columns, where every row has one of its own
 
 
 def columns(path: str) -> tuple[dict[str, Held], int | None]:
@@ -45,7 +46,8 @@ def _usual(kinds: Sequence[Held]) -> Held:
     """What most lines hold: a few damaged lines must not decide what a column is."""
     telling = [kind for kind in kinds if kind.leaf != "nothing"] or kinds
     [((depth, leaf), _)] = Counter((kind.depth, kind.leaf) for kind in telling).most_common(1)
-    return Held(depth, leaf, all(kind.ones for kind in telling))
+    alike = [kind.ones for kind in telling if (kind.depth, kind.leaf) == (depth, leaf)]
+    return Held(depth, leaf, all(alike))
 
 
 def _held(value: Any) -> Held:
@@ -62,10 +64,21 @@ def _parsed(line: bytes | str) -> dict[str, Any] | str:
     if isinstance(line, str):
         return line
     try:
-        row = json.loads(line)
+        row = json.loads(line, object_pairs_hook=_object)
+    except DumpError as error:
+        return str(error)
     except (ValueError, RecursionError) as error:
         return f"is not JSON ({str(error).partition(': ')[0]})"
     return row if isinstance(row, dict) else "is not a JSON object, one per sequence"
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys are there once: which of two values is meant, nobody can tell."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        [(key, _)] = Counter(key for key, _ in pairs).most_common(1)
+        raise DumpError(f"gives {key} twice")
+    return found
 
 
 def batches(path: str, uses: Sequence[Use]) -> Iterator[Batch]:
@@ -81,7 +94,7 @@ def batches(path: str, uses: Sequence[Use]) -> Iterator[Batch]:
         row = _parsed(line)
         if nth < PEEK_LINES:
             known |= set() if isinstance(row, str) else row.keys()
-        elif not isinstance(row, str):
+        elif not isinstance(row, str) and len(late) < LATE_AT_MOST:
             late |= row.keys() - known
         decoded = row if isinstance(row, str) else _decoded(row, decoders)
         if isinstance(decoded, str):
@@ -109,6 +122,8 @@ class _Decoder:
             self.decode = (_number, _numbers)[use.depth]
         else:
             self.decode = (_numbers, _nested)[use.depth - 1] if use.kept == "lists" else _plain
+        if use.family == "mask":
+            self.decode = _flags if self.decode is _numbers else _flag
 
     def __call__(self, value: Any) -> Any:
         """The decoded value; TypeError, ValueError or OverflowError if it is something else."""
@@ -141,6 +156,19 @@ def _numbers(value: Any) -> NDArray[np.float64] | None:
         return None
     if not isinstance(value, list):
         raise TypeError
+    if bool in map(type, value):
+        raise TypeError
+    return _flat(value)
+
+
+def _flags(value: Any) -> NDArray[np.float64] | None:
+    """A mask: a list of flags, or of numbers that are checked to be 0 or 1."""
+    if value is not None and not isinstance(value, list):
+        raise TypeError
+    return value if value is None else _flat(value)
+
+
+def _flat(value: list[Any]) -> NDArray[np.float64]:
     array = np.array(value, dtype=np.float64)
     if array.ndim != 1:
         raise ValueError
@@ -149,6 +177,13 @@ def _numbers(value: Any) -> NDArray[np.float64] | None:
 
 def _number(value: Any) -> float:
     """A number; null is NaN."""
+    if isinstance(value, bool):
+        raise TypeError
+    return _flag(value)
+
+
+def _flag(value: Any) -> float:
+    """A flag of a mask, or a number that is checked to be 0 or 1."""
     return np.nan if value is None else float(value)
 
 
@@ -156,7 +191,9 @@ def _nested(value: Any) -> Ragged | None:
     """A list of lists of numbers."""
     if value is None:
         return None
-    if not all(isinstance(one, list) for one in value if one is not None):
+    if not isinstance(value, list) or not all(
+        isinstance(one, list) for one in value if one is not None
+    ):
         raise TypeError
     flat = _numbers(list(chain.from_iterable(one or () for one in value)))
     lengths = np.array([len(one or ()) for one in value], dtype=np.int64)

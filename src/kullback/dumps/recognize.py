@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kullback.dumps.aliases import ALIASES, COMMON, GENERIC, NOT_ALIGNED, meaning, parts_of
@@ -151,8 +151,7 @@ def _take_mapped(found: Recognition, key: str, column: str) -> None:
         )
     if column not in found.held:
         raise DumpError(
-            f"{found.path} has no column {column!r} to take as {key}: it has "
-            f"{', '.join(sorted(found.held))}"
+            f"{found.path} has no column {column!r} to take as {key}: it has {_some(found.held)}"
         )
     if found.depth(part, column) is None:
         raise DumpError(
@@ -174,8 +173,7 @@ def _take_label(found: Recognition, name: str) -> None:
         return  # it comes under this name already
     if name not in found.held:
         raise DumpError(
-            f"{found.path} has no column {name!r} to read as a label: it has "
-            f"{', '.join(sorted(found.held))}"
+            f"{found.path} has no column {name!r} to read as a label: it has {_some(found.held)}"
         )
     if found.depth(part, name) is None:
         raise DumpError(
@@ -286,7 +284,7 @@ def _require_roles(found: Recognition) -> None:
     roles = ", ".join(found.roles) or "none"
     hint = (
         "; ".join([*_single_numbers(found), *_open_cases(found)])
-        or f"columns: {', '.join(sorted(found.held)) or 'none'}"
+        or f"columns: {_some(found.held) or 'none'}"
     )
     raise DumpError(
         f"{found.path} has log-probs of {roles}, and a KL needs those of two policies: name them "
@@ -306,6 +304,13 @@ def _single_numbers(found: Recognition) -> list[str]:
     return [
         f"{single[0]} holds one number: if a row is a token, --map sequence=COLUMN says of what"
     ]
+
+
+def _some(columns: Iterable[str]) -> str:
+    """The columns by name, as far as a sentence can hold them."""
+    names = [name if len(name) <= 40 else f"{name[:37]}..." for name in sorted(columns)]
+    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+    return ", ".join(names[:12]) + more
 
 
 def _open_cases(found: Recognition) -> list[str]:

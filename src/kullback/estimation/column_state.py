@@ -44,6 +44,7 @@ class ColumnState:
     first: dict[str, Place]
 
     @classmethod
+    @np.errstate(over="ignore")  # of the sizes, where there are log-probs of 1e308
     def of(cls, columns: Columns, role: str) -> ColumnState:
         """The counts of one batch."""
         values, inside = columns.log_probs[role], columns.mask

@@ -40,6 +40,7 @@ class Groups:
             grouped[term] = np.bincount(group, weights=values, minlength=len(distinct))
         return cls(distinct, grouped, distinct[:KEPT], folded=False)._fold_if_many()
 
+    @np.errstate(over="ignore", invalid="ignore")  # what overflows becomes a reason
     def __add__(self, other: Groups) -> Groups:
         a, b = (self._fold(), other._fold()) if self.folded or other.folded else (self, other)
         keys = np.union1d(a.keys, b.keys)

@@ -110,7 +110,7 @@ class QuestionState:
             top_k3=merged(tops["k3"]),
         )
 
-    @np.errstate(invalid="ignore")
+    @np.errstate(over="ignore", invalid="ignore")
     def __add__(self, other: QuestionState) -> QuestionState:
         if self.question != other.question:
             raise ValueError(f"{self.question} and {other.question} are two questions: do not add")
@@ -142,8 +142,9 @@ class QuestionState:
         return self.groups.sums[ROW[term]]
 
     def total(self, term: str) -> float:
-        """The sum of one term over everything."""
-        return float(self.by_group(term).sum())
+        """The sum of one term over everything; NaN where parts of it overflow both ways."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(self.by_group(term).sum())
 
     def effective_clusters(self, sizes: str = "tokens") -> float:
         """Kish's effective number of clusters, each as large as its ``tokens`` or ``sequences``."""
@@ -153,8 +154,9 @@ class QuestionState:
     def correlation(self) -> float:
         """Of the sampler's log-probs with those of q, both cut; NaN where a side does not vary."""
         count, s, q, ss, qq, sq = self.association
-        spread = (count * ss - s * s) * (count * qq - q * q)
-        return float((count * sq - s * q) / np.sqrt(spread)) if spread > 0 else np.nan
+        with np.errstate(over="ignore", invalid="ignore"):
+            spread = (count * ss - s * s) * (count * qq - q * q)
+            return float((count * sq - s * q) / np.sqrt(spread)) if spread > 0 else np.nan
 
     @property
     def tokens(self) -> int:

@@ -46,6 +46,7 @@ class SamplerState:
     bfloat16: bool
 
     @classmethod
+    @np.errstate(over="ignore", invalid="ignore")  # what overflows is no test
     def of(cls, columns: Columns, role: str) -> SamplerState:
         """The sums of one batch."""
         rows, rounded = np.zeros((len(TERMS), len(columns))), True

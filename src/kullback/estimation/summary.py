@@ -63,6 +63,7 @@ class Summary:
     by: dict[Question, dict[str, AxisState]] = field(default_factory=dict)
 
     @classmethod
+    @np.errstate(over="ignore", invalid="ignore")  # what overflows becomes a reason, no warning
     def of(cls, columns: Columns, questions: Sequence[Question], by: Sequence[str] = ()) -> Summary:
         """The summary of one batch."""
         parted = partings(columns)
@@ -86,6 +87,7 @@ class Summary:
             by=split(columns, questions, by),
         )
 
+    @np.errstate(over="ignore", invalid="ignore")
     def __add__(self, other: Summary) -> Summary:
         if self.cluster_kind != other.cluster_kind:
             raise ValueError("one side is clustered by prompt and the other by sequence")

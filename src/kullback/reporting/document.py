@@ -75,8 +75,10 @@ def document(
 def plain(value: Any) -> Any:
     """Down to what JSON has; a number that does not exist becomes None."""
     if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
-    if isinstance(value, str) or value is None:
+        return {plain(str(key)): plain(one) for key, one in value.items()}
+    if isinstance(value, str):  # a name of a file or column may hold what UTF-8 has no bytes for
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if value is None:
         return value
     if isinstance(value, bool | np.bool_):
         return bool(value)
@@ -195,7 +197,7 @@ def _weights(state: QuestionState) -> dict[str, Any]:
         square = chi2 + 2 * mean - 1
         with np.errstate(over="ignore", invalid="ignore"):
             ess = mean**2 / square if square > 0 else math.nan
-        largest = math.exp(min(state.log_q_over_p.high, 700.0))
+            largest = np.exp(state.log_q_over_p.high)
     else:
         ess, largest = ess_fraction(state), state.weight_max
         mean = state.total("weight") / count

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from kullback.dumps.errors import printable
 from kullback.reporting.along import cell_caption, cell_heads, cell_rows, left_out
 from kullback.reporting.words import (
     NUMBERS,
@@ -50,7 +51,7 @@ def print_report(report: dict[str, Any], console: Console, *, asked: Collection[
         style = STYLES[finding["severity"]]
         console.print(Text.assemble((finding["severity"], style), "  ", (finding["code"], "bold")))
         for word, key in (("", "claim"), ("Cost: ", "cost"), ("Do: ", "advice")):
-            console.print(Padding(Text(word + finding[key]), (0, 0, 0, 2)))
+            console.print(Padding(Text(printable(word + finding[key])), (0, 0, 0, 2)))
         if finding["severity"] != "note" and finding["questions"]:
             spoiled = Text(f"Spoils: {', '.join(finding['questions'])}", style="dim")
             console.print(Padding(spoiled, (0, 0, 0, 2)))
@@ -64,7 +65,7 @@ def print_report(report: dict[str, Any], console: Console, *, asked: Collection[
     if said := left_out(report, asked):
         console.print(Text(said, style="dim"))
     for line in _checks(report) + _guesses(report):
-        console.print(Text(line))
+        console.print(Text(printable(line)))  # a column's name must not move the cursor
 
 
 def _numbers(report: dict[str, Any], *, wide: bool) -> Table:

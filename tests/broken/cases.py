@@ -52,8 +52,23 @@ def _lines_that_stand(name: str, data: bytes, before: bytes, said: list[Row]) ->
     return {(name, i): rows[line.strip()] for i, line in lines if line.strip() in rows}
 
 
+def form_for(random: Random, layout: str, of_rows: bool) -> str:
+    """A format that can hold the layout, and if need be one whose rows are sequences."""
+    fits = [
+        name
+        for name, one in FORMATS.items()
+        if layout in one.layouts and not (of_rows and one.cells is None)
+    ]
+    return random.choice(fits)
+
+
+def present(said: list[Row], form: str) -> list[Row]:
+    """The rows that a file of this format can hold: one row per token holds no empty sequence."""
+    return [row for row in said if row["mask"]] if form.startswith("long") else said
+
+
 def of_bytes(random: Random, layout: str) -> Case:
-    form = random.choice(list(FORMATS))
+    form = form_for(random, layout, of_rows=False)
     said, others = (rows(random, layout, random.randrange(3, 20)) for _ in range(2))
     before, other = (FORMATS[form].write(some, some) for some in (said, others))
     change = random.choice(list(damage.BYTES))
@@ -63,7 +78,8 @@ def of_bytes(random: Random, layout: str) -> Case:
         # Both files are dumps: a line of either one may stand in a splice.
         expected = _lines_that_stand(name, data, other, others)
         expected |= _lines_that_stand(name, data, before, said)
-    was = {(name, i): row for i, row in enumerate(said)}
+    keys = FORMATS[form].keys(said)
+    was = {(name, key): row for key, row in zip(keys, present(said, form), strict=True)}
     if FORMATS[form].checked and change in ("flip", "replace", "zero"):
         expected = dict(was)
     return Case(f"bytes/{change}/{form}", {name: data}, expected, before=was)
@@ -71,8 +87,8 @@ def of_bytes(random: Random, layout: str) -> Case:
 
 def of_rows(random: Random, layout: str, few: bool = True) -> Case:
     """Damage to a few rows, which says nothing of the others; or to any number, which may."""
-    form = random.choice(list(FORMATS))
-    table = damage.CELLS[FORMATS[form].cells]
+    form = form_for(random, layout, of_rows=True)
+    table = damage.CELLS[FORMATS[form].cells or ""]
     said = rows(random, layout, random.randrange(8, 24))
     most = len(said) // 4 if few else len(said)
     chosen = random.sample(range(len(said)), random.randrange(1, most + 1))
@@ -151,7 +167,7 @@ def of_files(random: Random, layout: str) -> Case:
     files: dict[str, bytes] = {}
     expected: dict[Key, Verdict] = {}
     for stem, kind in (("a", layout), ("b", other)):
-        form = FORMATS[random.choice(list(FORMATS))]
+        form = FORMATS[form_for(random, kind, of_rows=True)]
         said = rows(random, kind, random.randrange(1, 12))
         typed = said
         if stem == "b" and random.random() < 0.3:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import random
@@ -9,8 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import ipc
 
 Row = dict[str, Any]
 K = 3
@@ -120,14 +123,20 @@ class Format:
         suffix: How their names end.
         write: Rows to the bytes of a file; columns have the types of the second argument's rows.
         cells: What a cell may hold, a key of ``damage.CELLS``: ``json`` anything, ``typed`` what
-            the type of its column allows.
+            the type of its column allows; None where a row of the file is no sequence: there the
+            bytes are damaged only.
         checked: Whether a flipped bit in a number is told from another number.
+        keys: Where each of the rows stands: its row in the file, and which sequence of it, if it
+            holds several.
+        layouts: Whose columns it can hold.
     """
 
     suffix: str
     write: Callable[[list[Row], list[Row]], bytes]
-    cells: str
+    cells: str | None
     checked: bool = False
+    keys: Callable[[list[Row]], list[int]] = lambda rows: list(range(len(rows)))
+    layouts: tuple[str, ...] = tuple(LAYOUTS)
 
 
 def json_lines(rows: list[Row], _: list[Row]) -> bytes:
@@ -155,8 +164,101 @@ def checked_parquet(rows: list[Row], typed_like: list[Row]) -> bytes:
     return file.getvalue()
 
 
+def zipped(rows: list[Row], _: list[Row]) -> bytes:
+    return gzip.compress(json_lines(rows, rows), mtime=0)
+
+
+def zstandard(rows: list[Row], _: list[Row]) -> bytes:
+    return pa.Codec("zstd").compress(json_lines(rows, rows), asbytes=True)
+
+
+def arrow(opened: Any) -> Callable[[list[Row], list[Row]], bytes]:
+    def write(rows: list[Row], typed_like: list[Row]) -> bytes:
+        whole, file = table(rows, typed_like), io.BytesIO()
+        with opened(file, whole.schema) as writer:
+            writer.write_table(whole, max_chunksize=5)
+        return file.getvalue()
+
+    return write
+
+
+PACKED = 4  # sequences to a row
+PER_TOKEN = ("log_probs", "entropy", "KL(", "mask", "tokens", "versions", "token_bytes", "top_ids",
+             "top_log_probs")  # fmt: skip
+
+
+def packed(rows: list[Row]) -> list[Row]:
+    """Some sequences to a row, end to end, with their lengths."""
+    found = []
+    for first in range(0, len(rows), PACKED):
+        some = rows[first : first + PACKED]
+        row: Row = {"lengths": [len(one["mask"]) for one in some]}
+        for name in some[0]:
+            each = [one[name] for one in some]
+            row[name] = [x for one in each for x in one] if name.startswith(PER_TOKEN) else each
+        found.append(row)
+    return found
+
+
+def packed_key(row: int, within: int) -> int:
+    return 1000 * row + within
+
+
+def long(rows: list[Row]) -> list[Row]:
+    """A row per token."""
+    found = []
+    for i, one in enumerate(rows):
+        each = [name for name in one if name.startswith(PER_TOKEN)]
+        whole = {name: value for name, value in one.items() if name not in each}
+        for j in range(len(one["mask"])):
+            token = {name: one[name][j] for name in each}
+            found.append({"sequence": i, "position": j} | token | whole)
+    return found
+
+
+def long_keys(rows: list[Row]) -> list[int]:
+    """The first row of each sequence; one without a token has none, and is not there."""
+    lengths = [len(one["mask"]) for one in rows]
+    return [sum(lengths[:i]) for i, n in enumerate(lengths) if n]
+
+
+def npz(rows: list[Row], _: list[Row]) -> bytes:
+    """Flat arrays; a number that is not there is NaN."""
+    arrays: dict[str, Any] = {"lengths": np.array([len(one["mask"]) for one in rows])}
+    for name in rows[0]:
+        kind = bool if name == "mask" else np.float64
+        flat = [x for one in rows for x in one[name]]
+        arrays[name] = np.array([np.nan if x is None else x for x in flat], dtype=kind)
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+PACKED_KEYS: Any = {
+    "keys": lambda rows: [packed_key(i // PACKED, i % PACKED) for i in range(len(rows))],
+    "layouts": ("plain", "full"),
+}
 FORMATS = {
     "jsonl": Format(".jsonl", json_lines, "json"),
     "parquet": Format(".parquet", parquet, "typed"),
     "checked parquet": Format(".parquet", checked_parquet, "typed", checked=True),
-}
+    "gzip": Format(".jsonl.gz", zipped, "json", checked=True),
+    "zstd": Format(".jsonl.zst", zstandard, "json"),
+    "arrow": Format(".arrow", arrow(ipc.new_file), "typed"),
+    "arrow stream": Format(".arrow", arrow(ipc.new_stream), "typed"),
+    "npz": Format(".npz", npz, None, checked=True, layouts=("plain",)),
+    "packed jsonl": Format(
+        ".jsonl", lambda rows, _: json_lines(packed(rows), rows), None, **PACKED_KEYS
+    ),
+    "packed parquet": Format(
+        ".parquet", lambda rows, like: parquet(packed(rows), packed(like)), None, **PACKED_KEYS
+    ),
+    "long jsonl": Format(
+        ".jsonl", lambda rows, _: json_lines(long(rows), rows), None,
+        keys=long_keys, layouts=("plain", "full"),
+    ),
+    "long parquet": Format(
+        ".parquet", lambda rows, like: parquet(long(rows), long(like)), None,
+        keys=long_keys, layouts=("plain", "full"),
+    ),
+}  # fmt: skip

@@ -22,7 +22,7 @@ from kullback.reporting.write import as_json
 
 from .cases import Case
 from .damage import DAMAGED, EITHER
-from .dumps import K, Row, meaning
+from .dumps import K, Row, meaning, packed_key
 
 LONGEST_SENTENCE = 600
 SCHEMA = Path(kb.__file__).parent / "reporting" / "report.schema.json"
@@ -111,10 +111,9 @@ def _sentence(error: ValueError, case: Case) -> str:
 def _check_rows(case: Case, dump: kb.Dump, chunks: list[kb.Columns]) -> str:
     read = {key: one for chunk in chunks for key, one in _rows(chunk)}
     damaged = {(Path(one.file).name, one.row) for one in dump.damaged}
-    if len(read) + len(damaged) != dump.rows or dump.damaged_rows != len(damaged):
-        raise FailedError(
-            f"{len(read)} rows and {len(damaged)} damaged ones are said to be {dump.rows}"
-        )
+    named = len({(one.file, one.place) for one in dump.damaged})
+    if len(read) + named != dump.rows or dump.damaged_rows != named:
+        raise FailedError(f"{len(read)} rows and {named} damaged ones are said to be {dump.rows}")
     if case.whole and read.keys() | damaged != case.expected.keys():
         raise FailedError(
             f"rows that are neither read nor named: {case.expected.keys() ^ read.keys()}"
@@ -156,7 +155,10 @@ def _rows(chunk: kb.Columns) -> Iterator[tuple[tuple[str, int], Row]]:
         row = {name: v[start:end] for name, v in by_token.items() if v is not None}
         row |= {name: values[i] for name, values in chunk.labels.items()}
         row |= {"text": None if chunk.text is None else chunk.text[i]}
-        yield (chunk.source, int(chunk.rows[i])), row | {"cluster": int(chunk.clusters[i])}
+        key = int(chunk.rows[i])
+        if chunk.within is not None:
+            key = packed_key(key, int(chunk.within[i]))
+        yield (chunk.source, key), row | {"cluster": int(chunk.clusters[i])}
 
 
 def _difference(said: Row, found: Row) -> str:

@@ -99,3 +99,8 @@ def test_honest_heads_pass_in_any_precision(rounded: bool) -> None:
             )
         state = DistributionState.of(sample, "rollout")
         assert (state.heads, state.heavy, state.differing) == (len(sample), 0, 0)
+
+
+def test_heads_of_no_entry_are_no_heads() -> None:
+    state = of([[], []], [0.5, 0.2], [0, 1])
+    assert (state.heads, state.heavy, state.differing, state.first) == (0, 0, 0, {})

@@ -102,3 +102,8 @@ def test_sequences_of_unequal_length_and_none() -> None:
     assert (nothing.pairs, nothing.first) == (0, None)
     both = nothing + state + state
     assert (both.pairs, both.surprise, both.first) == (2, 4.0, state.first)
+
+
+def test_sequences_without_a_token_are_no_pairs() -> None:
+    columns = replace(pack({"p": np.zeros((2, 0))}), tokens=np.zeros(0, dtype=np.int64))
+    assert SharedState.of(columns, "p").pairs == 0

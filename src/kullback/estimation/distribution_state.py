@@ -47,8 +47,8 @@ class DistributionState:
         """The counts of one batch."""
         none = np.zeros(len(columns), dtype=np.bool_)
         told, heavy, mass, differing, difference = none, none, 0.0, none, 0.0
-        if role in columns.top_k and columns.tokens is not None:
-            head = columns.top_k[role]
+        head = columns.top_k.get(role)
+        if head is not None and head.ids.size and columns.tokens is not None:
             told, weight, heavy, apart = _weighed(columns, role, head, columns.tokens)
             mass = float(weight.max(initial=0.0))
             differing, difference = apart > 0, float(apart.max(initial=0.0))

@@ -180,7 +180,7 @@ def _openings(columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     places = begin[:, None] + np.arange(max(1, min(COMPARED, int(columns.lengths.max(initial=0)))))
     inside = places < columns.ends[:, None]
     places = np.where(inside, places, 0)
-    return places, inside & columns.mask[places]
+    return places, inside & columns.mask[places] if len(columns) else inside
 
 
 def _equal(

@@ -242,7 +242,7 @@ FORMATS = {
     "jsonl": Format(".jsonl", json_lines, "json"),
     "parquet": Format(".parquet", parquet, "typed"),
     "checked parquet": Format(".parquet", checked_parquet, "typed", checked=True),
-    "gzip": Format(".jsonl.gz", zipped, "json", checked=True),
+    "gzip": Format(".jsonl.gz", zipped, "json"),
     "zstd": Format(".jsonl.zst", zstandard, "json"),
     "arrow": Format(".arrow", arrow(ipc.new_file), "typed"),
     "arrow stream": Format(".arrow", arrow(ipc.new_stream), "typed"),

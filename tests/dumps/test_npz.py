@@ -224,3 +224,12 @@ def test_an_archive_that_changed_unnoticed_is_one_sentence(tmp_path: Path, monke
         saved(tmp_path, arrays)
         with pytest.raises(DumpError, match="is not what it was when it was opened"):
             list(dump)
+
+
+def test_an_archive_at_odds_with_itself_is_one_sentence_and_not_all_its_bytes(tmp_path: Path):
+    path = saved(tmp_path, WIDE)
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"log_probs.a.npy", bytes(15), 1))
+    with pytest.raises(DumpError, match=r"cannot be read as NPZ .*: save it again") as refused:
+        read(path)
+    assert len(str(refused.value)) < len(str(path)) + 400

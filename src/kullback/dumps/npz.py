@@ -314,4 +314,6 @@ def _opened(path: str) -> Iterator[ZipFile]:
         *(BadZipFile, OSError, EOFError, ValueError, OverflowError, struct.error),
         *(zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError),
     ) as error:
-        raise DumpError(f"{path} cannot be read as NPZ ({error}): save it again") from error
+        # An archive that is at odds with itself says so with all its bytes.
+        first = f"{error}".partition("\n")[0][:80]
+        raise DumpError(f"{path} cannot be read as NPZ ({first}): save it again") from error

@@ -33,8 +33,8 @@ ENTRIES = {
 }
 ANSWERED = {key: entry for key, entry in ENTRIES.items() if callable(entry)}
 LATER = {
-    "audit", "control", "distillation", "distribution objects", "doctor", "explain", "gradients",
-    "losses", "memory", "report",
+    "audit", "control", "distillation", "doctor", "explain", "gradients", "losses", "memory",
+    "report",
 }  # fmt: skip
 
 

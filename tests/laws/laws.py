@@ -6,7 +6,7 @@ over small worlds, or takes a formula of log r and looks at its values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import mpmath
@@ -151,17 +151,29 @@ def has_expected_gradient(
 
     def holds(w: World) -> bool:
         drawn = w.p if sampler == "p" else w.s
-        sample_gradient, gradient = [], []
-        for direction in np.eye(len(w.p)):
-            logits = np.log(w.p) + 1e-30j * direction
-            log_p = logits - np.log(np.sum(np.exp(logits)))
+        sample_gradient = []
+        for log_p in _moved(w):
             values = estimator(log_p, np.log(w.q).astype(complex), np.log(drawn))
-            sample_gradient.append(np.sum(drawn * values).imag / 1e-30)
-            moved = World(np.exp(log_p), w.q, w.s)
-            gradient.append(np.imag(QUANTITIES[quantity](moved)) / 1e-30)
-        return agree(sample_gradient, gradient)
+            sample_gradient.append(np.sum(drawn * values).imag / STEP)
+        return agree(sample_gradient, gradient_of(quantity, w))
 
     return all(holds(w) for w in worlds)
+
+
+STEP = 1e-30
+
+
+def _moved(w: World) -> Iterator[Array]:
+    """log p, with each of its logits moved by a step that is imaginary."""
+    for direction in np.eye(len(w.p)):
+        logits = np.log(w.p) + 1j * STEP * direction
+        yield logits - np.log(np.sum(np.exp(logits)))
+
+
+def gradient_of(quantity: str, w: World) -> Array:
+    """The exact gradient of a quantity in the logits of p."""
+    moved = (World(np.exp(log_p), w.q, w.s) for log_p in _moved(w))
+    return np.array([np.imag(QUANTITIES[quantity](one)) / STEP for one in moved])
 
 
 LOG_R = np.concatenate([sign * np.logspace(-12, np.log10(700), 2000) for sign in (-1.0, 1.0)])

@@ -16,6 +16,9 @@ from kullback.formulas.categorical import log_softmax
 from kullback.formulas.weights import control, weighted_k1, weighted_k2, weighted_k3
 from kullback.question import LEVELS
 
+from .laws import WORLDS, gradient_of
+from .right_formulas import CLAIMS, ESTIMATORS
+
 INF = np.inf
 
 
@@ -287,3 +290,19 @@ def test_one_token_more_in_a_batch_is_one_more_in_the_sum_in_float32(traceable) 
     assert values(kb.totals(many).total) == pytest.approx(
         300_000 * float(np.float32(0.1)), rel=1e-12
     )
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_autodiff_gives_the_claimed_expected_gradient(name: str, traceable) -> None:
+    """What a trainer's own backward pass makes of each formula, over every outcome of a world."""
+    claim = CLAIMS[name]
+    for w in WORLDS[:3]:
+        drawn = w.p if claim.sampler == "p" else w.s
+        log_q, log_drawn = traceable.array(np.log(w.q)), traceable.array(np.log(drawn))
+        weight = traceable.array(drawn)
+
+        def mean(logits: Any, q: Any = log_q, s: Any = log_drawn, weight: Any = weight) -> Any:
+            return (weight * ESTIMATORS[name](log_softmax(logits), q, s)).sum()
+
+        (slope,) = traceable.gradient(mean)(traceable.array(np.log(w.p)))
+        near(slope, gradient_of(claim.expected_gradient, w), rtol=1e-10)

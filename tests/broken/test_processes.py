@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -93,6 +95,41 @@ def test_a_full_disk_is_one_sentence_and_the_old_file_stands(target: Path):
     assert list(target.parent.iterdir()) == [target]
     if target.suffix in (".html", ".json"):
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+# In a mount namespace of its own, which needs no root; what is seen there is printed.
+SMALL_DISK = """
+mount -t tmpfs -o size=40k tmpfs "$FOLDER" || exit 99
+printf "the old one" > "$FOLDER/$NAME"
+"$PYTHON" -B -c "$CODE" 2> /dev/null && echo written
+cat "$FOLDER/$NAME"; echo; ls -A "$FOLDER"
+"""
+
+
+def on_a_small_disk(code: str, folder: Path, name: str) -> str:
+    """What stands on a disk of 40 kilobytes when the process has ended.
+
+    Where the system lets nobody mount one, the file may have no more than 40 kilobytes.
+    """
+    given = {"FOLDER": str(folder), "NAME": name, "PYTHON": sys.executable, "CODE": code}
+    command = ["unshare", "-rm", "sh", "-c", SMALL_DISK]
+    with suppress(FileNotFoundError):
+        done = subprocess.run(
+            command, env=os.environ | given, capture_output=True, text=True, check=False
+        )
+        if "the old one" in done.stdout or "written" in done.stdout:
+            return done.stdout
+    (folder / name).write_text("the old one")
+    done = run(LIMIT.format(then="SIG_IGN").replace("3000", "40960") + code)
+    seen = ["written"] * (done.returncode == 0)
+    names = [one.name for one in folder.iterdir()]
+    return "\n".join([*seen, (folder / name).read_text(), *names, ""])
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_disk_that_fills_up_keeps_the_old_file_and_no_draft(tmp_path: Path, name: str):
+    code = TARGETS[name].format(path=str(tmp_path / name))
+    assert on_a_small_disk(code, tmp_path, name).splitlines() == ["the old one", name]
 
 
 @pytest.mark.parametrize("options", [[], ["--json", "-"]])

@@ -251,3 +251,11 @@ def test_taken_sequences_keep_their_place_where_no_rows_are_named() -> None:
 def test_columns_of_different_length_are_refused(name: str, values, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         replace(batch([2, 3]), **{name: values})
+
+
+def test_an_exact_kl_below_0_is_refused_and_rounding_is_not() -> None:
+    logs = {"p": [[-1.0, -2.0]], "q": [[-1.5, -1.0]]}
+    with pytest.raises(ValueError, match=r"KL\(p\|\|q\) holds -0.3: a KL is never negative"):
+        pack(logs, exact={"KL(p||q)": [[0.1, -0.3]]})
+    assert pack(logs, exact={"KL(p||q)": [[-1e-6, float("nan")]]}).exact
+    assert pack(logs, exact={"KL(p||q)": [[0.1, -0.3]]}, mask=[[1, 0]]).exact

@@ -254,7 +254,8 @@ def pack(
         The batch, end to end; half precision has become float32, integers float64.
 
     Raises:
-        ValueError: Shapes differ, a flat array comes without lengths, or the mask is not 0/1.
+        ValueError: Shapes differ, a flat array comes without lengths, the mask is not 0/1, or an
+            exact KL is negative.
         TypeError: An array is being traced (torch.compile, jit, vmap, grad).
 
     Example:
@@ -275,9 +276,14 @@ def pack(
             )
     cuts = sequence_lengths(shape, lengths)
     flat = {name: values.reshape(-1) for name, values in arrays.items()}
+    flags = _flags(mask, shape)
+    for name in exact or {}:
+        # A float32 sum over a vocabulary may leave a KL of 0 a little below it.
+        if len(wrong := flat[name][flags & (flat[name] < -1e-3)]):
+            raise ValueError(f"{name} holds {wrong[0]:g}: a KL is never negative")
     return Columns(
         lengths=cuts,
-        mask=_flags(mask, shape),
+        mask=flags,
         log_probs={name: flat[name] for name in log_probs},
         exact={name: flat[name] for name in exact or {}},
         clusters=_own_keys(flat, len(cuts)) if clusters is None else cluster_keys(clusters),

@@ -36,9 +36,7 @@ class Library(NamedTuple):
         """The function as its compiler makes it from one graph."""
         if self.name == "torch":
             return self.xp.compile(function, fullgraph=True, backend="aot_eager", dynamic=False)
-        import jax
-
-        return jax.jit(function)
+        return pytest.importorskip("jax").jit(function)
 
     def in_one_piece(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The same function, faster to test: JAX compiles it once rather than each operation."""
@@ -53,11 +51,7 @@ class Library(NamedTuple):
         return self._transforms().vmap(function)
 
     def _transforms(self) -> Any:
-        if self.name == "torch":
-            return self.xp.func
-        import jax
-
-        return jax
+        return self.xp.func if self.name == "torch" else pytest.importorskip("jax")
 
 
 def load(name: str) -> Iterator[Library]:

@@ -17,7 +17,7 @@ def batch(lengths: list[int], **changes) -> Columns:
     """Tokens numbered 0, 1, 2, …, whose log-prob is minus their number."""
     tokens, sequences = int(sum(lengths)), len(lengths)
     plain = Columns(
-        lengths=np.array(lengths),
+        lengths=np.array(lengths, dtype=np.int64),
         mask=np.arange(tokens) % 3 > 0,
         log_probs={"old": -np.arange(tokens, dtype=np.float64)},
         clusters=cluster_keys(np.arange(sequences)),

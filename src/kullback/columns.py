@@ -181,14 +181,21 @@ class Columns:
         which = None if self.within is None else int(self.within[sequence])
         return Place(self.source, row, position, which)
 
+    def outermost(self, flags: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The first and the last flagged token of each sequence that is not empty.
+
+        Where none is flagged, the first is past all tokens and the last is −1.
+        """
+        place, starts = np.arange(len(self)), self.starts[self.lengths > 0]
+        if not len(starts):
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        first = np.minimum.reduceat(np.where(flags, place, len(self)), starts)
+        return first, np.maximum.reduceat(np.where(flags, place, -1), starts)
+
     def outside(self, flags: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """The tokens before the first, and those behind the last, flagged token of a sequence."""
-        place, filled = np.arange(len(self)), self.lengths > 0
-        lengths, starts = self.lengths[filled], self.starts[filled]
-        if not len(starts):
-            return np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_)
-        first = np.minimum.reduceat(np.where(flags, place, len(self)), starts)
-        last = np.maximum.reduceat(np.where(flags, place, -1), starts)
+        first, last = self.outermost(flags)
+        place, lengths = np.arange(len(self)), self.lengths[self.lengths > 0]
         return place < np.repeat(first, lengths), place > np.repeat(last, lengths)
 
     def context(self, token: int, width: int = 8) -> tuple[str, str, str] | None:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kullback.columns import Place, pack
-from kullback.estimation.contributors import KEPT, Contributor, largest, merged
+from kullback.estimation.contributors import KEPT, Contributor, candidates, largest, merged
 from kullback.estimation.terms import Usable, blocks
 from kullback.question import Question
 
@@ -25,9 +25,8 @@ def one(size: float, row: int = 0, position: int = 0, source: str = "") -> Contr
 def test_the_largest_are_kept_and_of_equals_the_earlier(term: str, log_r: list[float]) -> None:
     columns, question = pack({"p": [0.0] * len(log_r), "q": log_r}, lengths=1), Question("p", "q")
     usable = Usable.of(columns, question)
-    found = [c for block in blocks(columns, question, usable) for c in largest(
-        columns, question, block, term
-    )]  # fmt: skip
+    by_block = [candidates(block, term) for block in blocks(columns, question, usable)]
+    found = largest(columns, question, by_block)
     size = {"k1": np.abs(log_r), "k3": np.expm1(log_r) - np.array(log_r)}[term]
     order = sorted((i for i in range(len(log_r)) if size[i] > 0), key=lambda i: (-size[i], i))
     assert [c.place.row for c in found] == order[:KEPT]

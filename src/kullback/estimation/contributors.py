@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kullback.columns import Columns, Place
 from kullback.estimation.terms import INDEX, Block
@@ -35,15 +36,28 @@ class Contributor:
     text: tuple[str, str, str] | None
 
 
-def largest(
-    columns: Columns, question: Question, block: Block, term: str
-) -> tuple[Contributor, ...]:
+# Sizes and tokens, [candidates] each: a place and a text are looked up for the few that remain.
+Candidates = tuple[NDArray[np.float64], NDArray[np.int64]]
+
+
+def candidates(block: Block, term: str) -> Candidates:
     """The tokens of a block that add most; of equals, the earlier."""
     sizes = np.abs(block.rows[INDEX[term]])
     bar = np.partition(sizes, -KEPT)[-KEPT] if len(sizes) > KEPT else 0.0
     found = np.flatnonzero((sizes >= bar) & (sizes > 0))
     found = found[np.argsort(-sizes[found], kind="stable")][:KEPT]
-    return tuple(_one(columns, question, block.start + int(i), float(sizes[i])) for i in found)
+    return sizes[found], block.start + found
+
+
+def largest(
+    columns: Columns, question: Question, by_block: Sequence[Candidates]
+) -> tuple[Contributor, ...]:
+    """The largest of the candidates of consecutive blocks; of equals, the earlier."""
+    if not by_block:
+        return ()
+    sizes, tokens = (np.concatenate(each) for each in zip(*by_block, strict=True))
+    order = np.argsort(-sizes, kind="stable")[:KEPT].tolist()
+    return tuple(_one(columns, question, int(tokens[i]), float(sizes[i])) for i in order)
 
 
 def _one(columns: Columns, question: Question, token: int, size: float) -> Contributor:

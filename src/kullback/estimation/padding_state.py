@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.columns import Columns, Place
-from kullback.levels import segment_sums
 
 SHORTEST = 2  # a single certain token at the end is an honest end of text
 NAMED = 20  # places kept by name; the rest are counted
@@ -70,7 +69,7 @@ class PaddingState:
         runs: dict[Kind, Runs] = {}
         for side, edge in edges.items():
             for role, values in columns.log_probs.items():
-                repeated = _repeated(columns, values, side, edge)[filled]
+                repeated = _repeated(columns, values, side, edge)
                 for i in np.flatnonzero(repeated >= SHORTEST):
                     token, length = int(edge[i]), int(repeated[i])
                     start = token if side == "begin" else token - length + 1
@@ -97,15 +96,15 @@ def _commonest(runs: dict[Kind, Runs]) -> dict[Kind, Runs]:
 
 def _repeated(
     columns: Columns, values: NDArray[np.float64], side: str, edge: NDArray[np.int64]
-) -> NDArray[np.float64]:
+) -> NDArray[np.int64]:
     """How many tokens of each sequence repeat, inside the mask, what stands at its edge.
 
-    ``edge`` leaves out the empty sequences; the result has a 0 for them.
+    ``edge`` and the result leave out the empty sequences.
     """
     lengths = columns.lengths[columns.lengths > 0]
     other = ~columns.mask | (values != np.repeat(values[edge], lengths))
     if columns.tokens is not None:
         other = other | (columns.tokens != np.repeat(columns.tokens[edge], lengths))
-    before, behind = columns.outside(other)
-    # As numbers: flags would be joined by "or".
-    return segment_sums((before if side == "begin" else behind).astype(float), columns.lengths)
+    first, last = columns.outermost(other)
+    # Where nothing else stands, all of it does.
+    return np.minimum(first - edge if side == "begin" else edge - last, lengths)

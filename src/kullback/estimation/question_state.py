@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.columns import Columns
-from kullback.estimation.contributors import Contributor, largest, merged
+from kullback.estimation.contributors import (
+    Candidates,
+    Contributor,
+    candidates,
+    largest,
+    merged,
+)
 from kullback.estimation.groups import Groups
 from kullback.estimation.histogram import Histogram
 from kullback.estimation.terms import (
@@ -81,7 +87,7 @@ class QuestionState:
         usable = Usable.of(columns, question)
         sums = np.zeros((len(TERMS), len(columns.lengths)))
         products, size, weight_max = np.zeros(len(PRODUCTS)), 0.0, 0.0
-        tops: dict[str, list[Contributor]] = {"k1": [], "k3": []}
+        tops: dict[str, list[Candidates]] = {"k1": [], "k3": []}
         for block in blocks(columns, question, usable):
             touched, part = by_sequence(block, columns.lengths)
             sums[:, touched] += part
@@ -89,7 +95,7 @@ class QuestionState:
             size += float(np.abs(block.rows[INDEX["k1"]]).sum())
             weight_max = max(weight_max, float(block.rows[INDEX["weight"]].max(initial=0.0)))
             for name, top in tops.items():
-                top += largest(columns, question, block, name)
+                top.append(candidates(block, name))
         tokens = sums[INDEX["tokens"]]
         filled = tokens > 0
         return cls(
@@ -106,8 +112,8 @@ class QuestionState:
             longest=int(tokens.max(initial=0)),
             weight_max=weight_max,
             size_k1=size,
-            top_k1=merged(tops["k1"]),
-            top_k3=merged(tops["k3"]),
+            top_k1=largest(columns, question, tops["k1"]),
+            top_k3=largest(columns, question, tops["k3"]),
         )
 
     @np.errstate(over="ignore", invalid="ignore")

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kullback.columns import Columns, cluster_keys
+from kullback.clusters import cluster_keys
+from kullback.columns import Columns
 from kullback.dumps import read
 
 ROLES = {"log_probs.rollout": [-1.0, -2.0], "log_probs.old": [-1.5, -2.5]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kullback.columns import cluster_keys
+from kullback.clusters import cluster_keys
 from kullback.dumps.ids import Seen, mixed_keys
 
 

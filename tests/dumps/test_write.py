@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kullback.columns import Columns, TopK, cluster_keys, pack
+from kullback.clusters import cluster_keys
+from kullback.columns import Columns, TopK, pack
 from kullback.dumps import DumpError, read, write
 
 VALUES = st.sampled_from([np.nan, -np.inf, -9999.0, 0.0, -0.1, -1.25, -30.0]) | st.floats(

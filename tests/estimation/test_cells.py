@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kullback.columns import Columns, cluster_keys, pack
+from kullback.clusters import cluster_keys
+from kullback.columns import Columns, pack
 from kullback.estimation.cells import AxisState, Row, cell_terms, split
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.terms import INDEX, Usable, blocks

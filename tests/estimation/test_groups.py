@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kullback.columns import cluster_keys
+from kullback.clusters import cluster_keys
 from kullback.estimation.groups import KEPT, Groups
 from kullback.estimation.interval import ratio_interval
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kullback.columns import Columns, cluster_keys, pack
+from kullback.clusters import cluster_keys
+from kullback.columns import Columns, pack
 from kullback.estimation import terms
 from kullback.estimation.question_state import (
     GROUP_TERMS,

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from kullback.columns import Columns, TopK, cluster_keys, pack
+from kullback.clusters import cluster_keys
+from kullback.columns import Columns, TopK, pack
 from kullback.estimation.sampler_state import ENTROPY_FLOOR, SamplerState
 
 NAN = float("nan")

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kullback.columns import Columns, TopK, cluster_keys, floating
+from kullback.clusters import cluster_keys
+from kullback.columns import Columns, TopK, floating
 from kullback.dumps import heads
 from kullback.dumps.batch import Batch, Fault, Use
 from kullback.dumps.checks import per_token, sound

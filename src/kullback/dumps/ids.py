@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kullback.columns import cluster_keys
+from kullback.clusters import cluster_keys
 
 
 def mixed_keys(ids: Sequence[int | float | str]) -> NDArray[np.uint64]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kullback.columns import Columns, Place, is_sentinel, mixed
+from kullback.clusters import mixed
+from kullback.columns import Columns, Place, is_sentinel
 from kullback.levels import segment_sums
 
 KEPT = 4096  # different rows that are remembered: those with the smallest hashes

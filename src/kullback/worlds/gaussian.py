@@ -9,7 +9,8 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from kullback.columns import Columns, cluster_keys
+from kullback.clusters import cluster_keys
+from kullback.columns import Columns
 from kullback.formulas import gaussian
 from kullback.question import Question
 

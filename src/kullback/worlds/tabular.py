@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kullback.columns import Columns, cluster_keys
+from kullback.clusters import cluster_keys
+from kullback.columns import Columns
 from kullback.formulas import categorical
 from kullback.question import Question
 from kullback.worlds.tables import Table

@@ -139,7 +139,7 @@ def test_batches_are_read_no_faster_than_they_are_summed() -> None:
         return most
 
     for jobs in (1, 2):
-        assert peak(50, jobs) < 2 * peak(5, jobs)
+        assert peak(25, jobs) < 2 * peak(5, jobs)
 
 
 def test_nothing_to_summarize_is_refused() -> None:

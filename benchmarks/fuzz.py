@@ -53,7 +53,8 @@ def work(first: int, last: int, other_end: Connection, out: Connection) -> None:
             outcome = judge(damaged, Path(folder), thorough=seed % THOROUGH == 0)
             seconds = time.perf_counter() - start
             peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            out.send((damaged.kind, outcome.kind, outcome.why, seconds, peak))
+            why = outcome.why.replace(f"{folder}/", "")
+            out.send((damaged.kind, outcome.kind, why, seconds, peak))
 
 
 def note(found: dict[str, Any], seed: int, kind: str, outcome: str, why: str) -> None:

@@ -247,11 +247,8 @@ def to_numpy(values: Any, name: str) -> NDArray[Any]:
             f"{name}: this is no dense array ({first}): give [sequences, tokens] and a mask, or "
             "flat values and lengths"
         ) from error
-    return array.astype(np.float32) if array.dtype.name in _NARROW else array
-
-
-# The dtypes of ml_dtypes, which NumPy sees as opaque bytes.
-_NARROW = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
+    # JAX's bfloat16, which NumPy sees as opaque bytes.
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
 def _refuse_tracers(values: Any, name: str) -> None:

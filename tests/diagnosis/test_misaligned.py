@@ -9,6 +9,7 @@ import pytest
 from kullback.columns import pack
 from kullback.diagnosis.diagnose import diagnose
 from kullback.diagnosis.misaligned import diagnose_misaligned
+from kullback.dumps import demo_path, read
 from kullback.estimation.summary import summarize
 from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
 from kullback.worlds.faults import misaligned
@@ -48,6 +49,26 @@ def test_no_order_of_the_rows_escapes():
     for order in (np.arange(32)[::-1], rng().permutation(32), np.roll(np.arange(32), 1)):
         moved = {**columns.log_probs, "reference": rows[order].ravel()}
         assert found(replace(columns, log_probs=moved))
+
+
+def correlations(summary):
+    states = summary.questions.items()
+    return [state.correlation for q, state in states if q.sampler == q.p]
+
+
+def test_the_figures_of_the_architecture_page():
+    """0.75 and more but for 0.18; of other rows 0.05 and less; the bet gains 0.01 to 0.7 nats."""
+    low = {}
+    for name, build in CLEAN_WORLDS.items():
+        world = build(64)
+        low[name] = min(correlations(summarize([world.sample(rng(1))])))
+        (pair, state), *_ = summarize(
+            [FAULTS["misaligned"].inject(world, rng(1))]
+        ).questions.items()
+        assert abs(state.correlation) <= 0.05, (name, pair)
+        assert 0.01 <= state.total("bet") / state.tokens <= 0.7, (name, pair)
+    assert round(low.pop("three_token_language"), 2) == 0.18
+    assert round(min(*low.values(), *correlations(summarize(read(demo_path())))), 2) >= 0.75
 
 
 def test_honest_policies_that_have_nothing_in_common_are_not_accused():

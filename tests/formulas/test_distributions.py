@@ -109,6 +109,28 @@ def test_a_support_inside_the_other_is_no_error_and_outside_is_infinite() -> Non
     assert divergence(wide, narrow) == np.inf
 
 
+def test_logits_far_below_the_rest_are_no_zeros_and_zeros_no_logits(torch) -> None:
+    ones = torch.distributions
+    far = torch.tensor([0.0, -120.0])
+    exact = 0.5 * 120 - np.log(2)  # e^-120 is no float32
+    for make in (ones.Categorical, ones.OneHotCategorical):
+        half, faint = make(probs=torch.tensor([0.5, 0.5])), make(logits=far)
+        assert float(divergence(half, faint)) == pytest.approx(exact, rel=1e-9)
+        assert faint.probs[1] == 0  # asked for, it is there; and still not used
+        assert float(divergence(half, faint)) == pytest.approx(exact, rel=1e-9)
+        never = make(probs=torch.tensor([1.0, 0.0]))
+        assert never.logits[1] > -20
+        assert divergence(half, never) == np.inf
+    pair = ones.Bernoulli(0.5), ones.Bernoulli(logits=torch.tensor(-120.0))
+    assert float(divergence(*pair)) == pytest.approx(exact, rel=1e-9)
+    assert divergence(pair[0], ones.Bernoulli(0.0)) == np.inf
+
+
+def test_outcomes_between_whole_numbers_are_not_taken_for_these() -> None:
+    with pytest.raises(ValueError, match="no closed form of kl is known for binom"):
+        divergence(stats.binom(4, 0.3, loc=0.5), stats.binom(4, 0.3))
+
+
 def test_what_has_no_closed_form_is_told(torch) -> None:
     ones = torch.distributions
     two = [ones.Normal(0.0, 1.0), ones.Normal(1.0, 1.0)]

@@ -18,12 +18,16 @@ from kullback.diagnosis.sampler_tests import (
     scored,
 )
 from kullback.estimation.interval import ratio_interval
+from kullback.estimation.opening_state import SharedState
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.sampler_state import ENTROPY_FLOOR
 from kullback.estimation.summary import Summary
 from kullback.question import Question
 
 KINDS = ("bound", "bet", "entropy", "heads", "openings")
+OTHER_POLICY = (
+    "k1 and k3 answer for another policy than the one that is named; more data does not help."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +187,7 @@ def _mean_finding(summary: Summary, test: SamplerTest) -> Finding:
             f"where an honest sampler has 0. The direction fits {way}."
         ),
         numbers={"test": test.kind, "mean": test.mean, "z": test.z, "prefixes": test.count},
-        cost="k1 and k3 answer for another policy than the one that is named; more data "
-        "does not help.",
+        cost=OTHER_POLICY,
         advice="Log the processed log-probs (after temperature, top-p and top-k), or sample "
         "at temperature 1 without truncation; use the same settings in the trainer.",
     )
@@ -210,10 +213,19 @@ def _bet_finding(summary: Summary, tests: list[SamplerTest]) -> Finding:
             "tokens": worst.count,
             "against": sorted(test.other for test in tests),
         },
-        cost="k1 and k3 answer for another policy than the one that is named; more data "
-        "does not help.",
+        cost=OTHER_POLICY,
         advice=_bound_advice(summary, Question(worst.sampler, worst.other)),
     )
+
+
+def _shared(state: SharedState, test: SamplerTest) -> dict[str, float]:
+    return {
+        "pairs": state.pairs,
+        "alike": state.alike,
+        "tokens": state.tokens,
+        "surprise": state.surprise,
+        "log_p": test.log_p,
+    }
 
 
 def _openings_finding(summary: Summary, test: SamplerTest) -> Finding:
@@ -229,14 +241,7 @@ def _openings_finding(summary: Summary, test: SamplerTest) -> Finding:
             f"Drawn one by one, they would with a probability of at most {chance(test.log_p)}. "
             "The direction fits a lower temperature or a truncation, or one seed for several."
         ),
-        numbers={
-            "test": "openings",
-            "pairs": state.pairs,
-            "alike": state.alike,
-            "tokens": state.tokens,
-            "surprise": state.surprise,
-            "log_p": test.log_p,
-        },
+        numbers={"test": "openings"} | _shared(state, test),
         cost="k1 and k3 answer for another policy than the one that is named, or their errors "
         "count one draw as several.",
         advice="Log the processed log-probs (after temperature, top-p and top-k); give each "
@@ -259,13 +264,7 @@ def _prompt_finding(summary: Summary, test: SamplerTest) -> Finding:
             f"{chance(test.log_p)}. So these tokens were given: a prompt, a template or a forced "
             "beginning is counted."
         ),
-        numbers={
-            "pairs": state.pairs,
-            "alike": state.alike,
-            "tokens": state.tokens,
-            "surprise": state.surprise,
-            "log_p": test.log_p,
-        },
+        numbers=_shared(state, test),
         cost="No policy chose them, so no KL of the policies is in them: each adds its own "
         "difference to the sum, and one to the count.",
         advice="Let the mask begin at the first token that was sampled. If these were sampled, "

@@ -6,11 +6,13 @@ Both are recognized only where they are loaded already: no object of theirs can 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kullback.arrays import namespace, quiet
+from kullback.arrays import namespace, quiet, wide
 from kullback.formulas import gaussian, multivariate_gaussian
 
 MOST_OUTCOMES = 2**20  # that a distribution of SciPy is enumerated over
@@ -116,11 +118,28 @@ def _read_torch(one: Any, joined: int = 0) -> Normals | Outcomes | None:
         return Normals(one.loc, one.scale, joined, full=False)
     if isinstance(one, torch.MultivariateNormal | torch.LowRankMultivariateNormal):
         return Normals(one.loc, one.covariance_matrix, 1, full=True)
-    if isinstance(one, torch.Categorical | torch.OneHotCategorical):
-        return Outcomes(one.probs, 0)
+    if isinstance(one, torch.OneHotCategorical):
+        return _read_torch(one._categorical)
+    if isinstance(one, torch.Categorical):
+        return Outcomes(_probabilities(one, lambda logits: logits, lambda probs: probs), 0)
     if isinstance(one, torch.Bernoulli) and not joined:
-        return Outcomes(sys.modules["torch"].stack([1 - one.probs, one.probs], dim=-1), 0)
+        stack = partial(sys.modules["torch"].stack, dim=-1)
+        two = _probabilities(one, lambda z: stack([0 * z, z]), lambda p: stack([1 - p, p]))
+        return Outcomes(two, 0)
     return None
+
+
+def _probabilities(one: Any, logits: Callable[[Any], Any], probs: Callable[[Any], Any]) -> Any:
+    """The probabilities of all outcomes, from whichever of the two the object was made of.
+
+    The other one is not as good: float32 probabilities are 0 where a logit is 100 below the rest,
+    and torch's logits of a probability of 0 are those of 1e-7.
+    """
+    xp = sys.modules["torch"]
+    given = vars(one).get("logits")
+    if given is not None and one._param is given:
+        return xp.softmax(logits(wide(given, xp)), dim=-1)
+    return probs(one.probs)
 
 
 def _read_scipy(one: Any) -> Normals | Outcomes | None:
@@ -131,7 +150,8 @@ def _read_scipy(one: Any) -> Normals | Outcomes | None:
         return Normals(one.mean(), one.std(), 0, full=False)
     if hasattr(one, "pmf") and hasattr(one, "support"):
         first, last = one.support()
-        if np.ndim(first) == 0 and last - first < MOST_OUTCOMES:
+        # One with a fractional loc has other outcomes than whole numbers.
+        if np.ndim(first) == 0 and last - first < MOST_OUTCOMES and float(first).is_integer():
             return Outcomes(one.pmf(np.arange(first, last + 1)), int(first))
     return None
 

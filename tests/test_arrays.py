@@ -114,6 +114,12 @@ def test_an_estimate_takes_arrays_of_any_library_and_precision(dtype: str, trace
     assert kb.estimate(**given | {"mask": mask > 0}) == kb.estimate(**as_numpy)
 
 
+def test_an_estimate_takes_arrays_of_two_libraries(traceable) -> None:
+    rows = np.array(ROWS)
+    found = kb.estimate(log_p=traceable.array(ROWS), log_q=0.5 * rows, mask=[[1, 1, 0]] * 2)
+    assert found == kb.estimate(log_p=rows, log_q=0.5 * rows, mask=[[1, 1, 0]] * 2)
+
+
 def test_an_estimate_detaches() -> None:
     torch = pytest.importorskip("torch")
     p = torch.tensor(ROWS, requires_grad=True)

@@ -114,3 +114,10 @@ def test_segment_sums_are_sums_of_segments(lengths: list[int], rows: int) -> Non
     found = segment_sums(values, np.array(lengths, dtype=np.int64))
     assert found.shape == (rows, len(lengths))
     assert found.tolist() == expected
+
+
+def test_one_length_for_all_is_a_number_of_any_kind(library) -> None:
+    flat = library.array([1.0, 2.0, 3.0, 4.0])
+    for length in (2, np.int64(2)):
+        found = totals(flat, lengths=length)
+        assert (float(found.total), float(found.sequence_means)) == (10.0, 5.0)

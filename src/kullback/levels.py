@@ -166,7 +166,7 @@ def _by_sequence(values: Any, lengths: Any, xp: Any) -> Any:
         cuts = sequence_lengths(values.shape, lengths)
         return segment_sums(values.reshape(-1).astype(np.float64), cuts)
     dtype = sum_dtype(values, xp)
-    if lengths is None or isinstance(lengths, int):
+    if lengths is None or isinstance(lengths, (int, np.integer)):
         return xp.sum(values.reshape(grid(values.shape, lengths)), axis=-1, dtype=dtype)
     if values.ndim != 1:
         raise ValueError("lengths go with flat arrays; for [sequences, tokens] give a mask")

@@ -167,7 +167,8 @@ def _by_sequence(values: Any, lengths: Any, xp: Any) -> Any:
         return segment_sums(values.reshape(-1).astype(np.float64), cuts)
     dtype = sum_dtype(values, xp)
     if lengths is None or isinstance(lengths, (int, np.integer)):
-        return xp.sum(values.reshape(grid(values.shape, lengths)), axis=-1, dtype=dtype)
+        length = None if lengths is None else int(lengths)
+        return xp.sum(values.reshape(grid(values.shape, length)), axis=-1, dtype=dtype)
     if values.ndim != 1:
         raise ValueError("lengths go with flat arrays; for [sequences, tokens] give a mask")
     return sum_segments(cast(values, dtype, xp), lengths, xp)

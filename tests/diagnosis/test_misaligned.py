@@ -60,11 +60,10 @@ def test_the_figures_of_the_architecture_page():
     """0.75 and more but for 0.18; of other rows 0.05 and less; the bet gains 0.01 to 0.7 nats."""
     low = {}
     for name, build in CLEAN_WORLDS.items():
-        world = build(64)
+        world = cast(Mixture, build(64))
         low[name] = min(correlations(summarize([world.sample(rng(1))])))
-        (pair, state), *_ = summarize(
-            [FAULTS["misaligned"].inject(world, rng(1))]
-        ).questions.items()
+        moved = summarize([FAULTS["misaligned"].inject(world, rng(1))])
+        (pair, state), *_ = moved.questions.items()
         assert abs(state.correlation) <= 0.05, (name, pair)
         assert 0.01 <= state.total("bet") / state.tokens <= 0.7, (name, pair)
     assert round(low.pop("three_token_language"), 2) == 0.18

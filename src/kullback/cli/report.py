@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from kullback.cli.failing import fail, is_grave, one_sentence, require_place
+from kullback.cli.reading import axes_of, columns_by_role, opened, progress
+
 if TYPE_CHECKING:
-    from kullback.columns import Columns
     from kullback.dumps import Dump
     from kullback.question import Question
 
@@ -87,30 +88,22 @@ def report(
     from kullback.question import Question
 
     if bool(files) == demo:
-        _fail("name the files to read, or give --demo for the bundled rollouts")
+        fail("name the files to read, or give --demo for the bundled rollouts")
     if demo and (maps or strict):
-        _fail("--map and --strict are for files: the columns of --demo are known")
-    try:
-        named = _named(maps)
+        fail("--map and --strict are for files: the columns of --demo are known")
+    with one_sentence():
+        named = columns_by_role(maps)
         asked = [Question.parse(text) for text in questions]
-        axes = _axes(by)
+        axes = axes_of(by)
         for path in (html, json if json != "-" else None):
-            _require_place(path)
+            require_place(path)
         if demo:
             found = demo_report(asked, by=axes, jobs=jobs)
         else:
-            dump = _opened(files, axes, map=named, strict=strict)
+            dump = opened(files, axes, map=named, strict=strict)
             found = _report(dump, asked, by=axes, jobs=jobs)
         _deliver(found, html, json, [str(question) for question in asked])
-    except ValueError as error:
-        _fail(str(error))
-    except MemoryError:
-        _fail("there is not enough memory for a chunk of this dump: 2^17 tokens, or one longer row")
-    except BrokenPipeError:  # whoever read the output has read enough; click ends quietly
-        raise
-    except OSError as error:
-        _fail(f"{error.filename or 'the output'} cannot be written: {error.strerror or error}")
-    if fail_on and _is_grave(found, fail_on):
+    if fail_on and is_grave(found, fail_on):
         sys.exit(1)
 
 
@@ -122,20 +115,7 @@ def demo_report(
     from kullback.question import Question
 
     more = [*questions, *map(Question.parse, DEMO_QUESTIONS)]
-    return _report(_opened(demo_path(), by), more, by=by, jobs=jobs)
-
-
-def _opened(files: Any, by: Sequence[str], **how: Any) -> Dump:
-    """The dump, with the columns that it is to be split by as labels."""
-    from kullback.dumps import read
-    from kullback.estimation.axes import BUILT_IN
-
-    dump = read(files, **how)
-    more = [axis for axis in by if axis not in (*BUILT_IN, *dump.labels)]
-    derived = {"step", "versions"} <= {guess.role for guess in dump.columns}
-    if "staleness" in by and "staleness" in dump.unused and not derived:
-        more.append("staleness")
-    return read(files, labels=more, **how) if more else dump
+    return _report(opened(demo_path(), by), more, by=by, jobs=jobs)
 
 
 def _report(
@@ -146,65 +126,9 @@ def _report(
     from kullback.reporting.document import document, source_of
 
     asked = dict.fromkeys((*default_questions(dump.roles, dump.sampler.role), *questions))
-    with _progress(dump) as on_batch:
+    with progress(dump) as on_batch:
         summary = summarize(dump, questions=list(asked), by=by, jobs=jobs, on_batch=on_batch)
     return document(summary, source_of(dump))
-
-
-def _is_grave(report: dict[str, Any], fail_on: str) -> bool:
-    """Whether a finding is as severe as that, or the headline has no number to act on."""
-    severities = {one["severity"] for one in report["findings"]}
-    head = report["headline"]
-    if head["estimate"]["mean"] is None:
-        severities.add("error")
-    elif head["trust"] == "no":
-        severities.add("warning")
-    return bool(severities & ({"error"} if fail_on == "error" else {"error", "warning"}))
-
-
-def _require_place(path: str | None) -> None:
-    """Refuse a file that cannot be written before anything is computed for it."""
-    if path is None:
-        return
-    target = Path(path)
-    if target.is_dir() or not path:
-        raise ValueError(f"{path!r} is no file name to write a report to")
-    if not target.parent.is_dir():
-        raise ValueError(f"{path} cannot be written: there is no folder {target.parent}")
-
-
-def _named(maps: Iterable[str]) -> dict[str, str]:
-    """The column of each role, as --map gives them."""
-    named: dict[str, str] = {}
-    for text in maps:
-        role, equals, column = text.partition("=")
-        if not (role and equals and column):
-            raise ValueError(f"--map {text!r}: write role=column, as in --map current=my_log_probs")
-        if named.setdefault(role, column) != column:
-            raise ValueError(f"--map gives {role} two columns: {named[role]} and {column}")
-    return named
-
-
-def _axes(by: Iterable[str]) -> tuple[str, ...]:
-    """The axes, as --by gives them: several at once, apart by commas, or one each."""
-    axes = dict.fromkeys(axis.strip() for text in by for axis in text.split(","))
-    if "" in axes:
-        raise ValueError("--by: write the names of axes, as in --by step,position")
-    return tuple(axes)
-
-
-@contextmanager
-def _progress(dump: Dump) -> Iterator[Callable[[Columns], None] | None]:
-    """A bar on the error stream while a long dump is read; nothing where nobody looks."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=dump.rows)
-        yield lambda columns: bar.advance(task, len(columns.lengths))
 
 
 def _deliver(
@@ -227,8 +151,3 @@ def _deliver(
     for path in (html, json):
         if path:
             sys.stdout.write(f"Wrote {path}\n")
-
-
-def _fail(sentence: str) -> NoReturn:
-    click.echo(f"kullback: {sentence}", err=True)
-    sys.exit(2)

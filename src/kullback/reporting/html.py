@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from html import escape
-from importlib.resources import files
 from typing import Any
 
 from kullback.reporting.along import cell_caption, cell_heads, cell_rows
+from kullback.reporting.markup import Raw, shell, table
 from kullback.reporting.words import (
     NUMBERS,
     TRUST,
@@ -38,7 +38,6 @@ def page(report: dict[str, Any]) -> str:
     Args:
         report: What ``document`` made.
     """
-    style = files("kullback.reporting").joinpath("page.css").read_text(encoding="utf-8")
     body = "\n".join(
         [
             _head(report),
@@ -53,15 +52,10 @@ def page(report: dict[str, Any]) -> str:
             _checks(report),
             _columns(report),
             "<h2>Words</h2>",
-            _table(("word", "meaning"), GLOSSARY.items(), text=(1,)),
+            table(("word", "meaning"), GLOSSARY.items(), text=(1,)),
         ]
     )
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(headline(report))}</title>\n<style>\n{style}</style>\n</head>\n"
-        f"<body>\n{body}\n</body>\n</html>\n"
-    )
+    return shell(headline(report), body)
 
 
 def _head(report: dict[str, Any]) -> str:
@@ -93,11 +87,11 @@ def _numbers(report: dict[str, Any]) -> str:
     rows = []
     for one in report["questions"]:
         verdict = one["trust"]["verdict"]
-        trusted = _Raw(f'<span class="{verdict}">{TRUST[verdict]}</span>')
+        trusted = Raw(f'<span class="{verdict}">{TRUST[verdict]}</span>')
         text, *values = numbers(one)
         rows.append((text, trusted, *values, ", ".join(one["trust"]["because"])))
     head = (NUMBERS[0], "trust", *NUMBERS[1:], "because")
-    return _table(head, rows, caption=caption(report), text=(6,))
+    return table(head, rows, caption=caption(report), text=(6,))
 
 
 def _question(one: dict[str, Any]) -> str:
@@ -129,7 +123,7 @@ def _question(one: dict[str, Any]) -> str:
         f"{counted(counts['clusters'], 'cluster')} "
         f"({number(counts['effective_clusters'])} effective); "
         f"{counts['masked']} masked, {counts['missing']} missing, {counts['infinite']} infinite</p>"
-        + _table(("method", "mean", "interval", "error", "scope", "marks"), methods, text=(4, 5))
+        + table(("method", "mean", "interval", "error", "scope", "marks"), methods, text=(4, 5))
         + forgot * (unweighted is not None)
         + f"<p>Sampler {escape(one['question']['sampler'])}: {check['verdict']}. Missing mass "
         f"{number(check['missing_mass'])} ± {number(check['standard_error'], 2)}. Weights "
@@ -137,7 +131,7 @@ def _question(one: dict[str, Any]) -> str:
         f"{number(weights['max'])}, {percent(weights['clip_fraction'])} outside "
         f"{weights['clip_band'][0]}–{weights['clip_band'][1]}, "
         f"{percent(weights['truncated_share'])} above {number(weights['truncated_at'])}.</p>"
-        + _table(("per token", "mean", "std", "p50", "p95", "p99", "min", "max", "below 0"), spread)
+        + table(("per token", "mean", "std", "p50", "p95", "p99", "min", "max", "below 0"), spread)
         + "".join(_cells(one, axis) for axis in one["by"])
         + _worst(one["top"])
         + "</details>"
@@ -158,7 +152,7 @@ def _along(report: dict[str, Any]) -> list[str]:
 
 
 def _cells(one: dict[str, Any], axis: str) -> str:
-    return _table(cell_heads(one, axis), cell_rows(one, axis), caption=cell_caption(one, axis))
+    return table(cell_heads(one, axis), cell_rows(one, axis), caption=cell_caption(one, axis))
 
 
 def _worst(top: list[dict[str, Any]]) -> str:
@@ -170,10 +164,10 @@ def _worst(top: list[dict[str, Any]]) -> str:
             text = f"{before}<mark>{token}</mark>{after}"
         rows.append(
             (one["by"], number(one["size"]), percent(one["share"]), number(one["log_p"]),
-             number(one["log_q"]), one["source"], _row(one), str(one["position"]), _Raw(text))
+             number(one["log_q"]), one["source"], _row(one), str(one["position"]), Raw(text))
         )  # fmt: skip
     head = ("largest", "nats", "share", "log p", "log q", "file", "row", "token", "text")
-    return _table(head, rows, text=(8,)) if rows else ""
+    return table(head, rows, text=(8,)) if rows else ""
 
 
 def _row(one: dict[str, Any]) -> str:
@@ -181,16 +175,16 @@ def _row(one: dict[str, Any]) -> str:
 
 
 def _checks(report: dict[str, Any]) -> str:
-    def table(*statuses: str) -> tuple[int, str]:
+    def listed(*statuses: str) -> tuple[int, str]:
         rows = [
             (one["status"], one["code"], one["question"], one["reason"])
             for one in report["checks"]
             if one["status"] in statuses
         ]
-        return len(rows), _table(("status", "code", "of", "reason"), rows, text=(1, 2, 3))
+        return len(rows), table(("status", "code", "of", "reason"), rows, text=(1, 2, 3))
 
-    count, open_ones = table("failed", "not-possible")
-    passed, folded = table("passed")
+    count, open_ones = listed("failed", "not-possible")
+    passed, folded = listed("passed")
     return (open_ones if count else "") + (
         f"<details><summary>{counted(passed, 'check')} passed</summary>{folded}</details>"
     )
@@ -207,24 +201,4 @@ def _columns(report: dict[str, Any]) -> str:
         for one in source.get("damaged", [])
     ]
     head = ("column", "read as", "how", "reason")
-    return f"<h2>What was read</h2>{_table(head, rows, text=(1, 2, 3))}" if rows else ""
-
-
-class _Raw(str):
-    """Markup, to be written as it is."""
-
-
-def _table(head: Any, rows: Any, *, caption: str = "", text: tuple[int, ...] = ()) -> str:
-    def cell(tag: str, place: int, value: str) -> str:
-        kind = ' class="text"' if place in text else ""
-        return f"<{tag}{kind}>{value if isinstance(value, _Raw) else escape(value)}</{tag}>"
-
-    def line(tag: str, values: Any) -> str:
-        return "<tr>" + "".join(cell(tag, i, value) for i, value in enumerate(values)) + "</tr>"
-
-    named = f"<caption>{escape(caption)}</caption>" if caption else ""
-    body = "\n".join(line("td", row) for row in rows)
-    return (
-        f'<div class="wide"><table>{named}<thead>{line("th", head)}</thead>\n'
-        f"<tbody>{body}</tbody></table></div>"
-    )
+    return f"<h2>What was read</h2>{table(head, rows, text=(1, 2, 3))}" if rows else ""

@@ -51,7 +51,7 @@ def a_dump(sequences: int = 300, clusters: int = 60) -> Columns:
 
 
 def one(columns: Columns, question: Question, axis: str) -> AxisState:
-    return split(columns, [question], [axis])[question][axis]
+    return split(columns, [question], [axis])[0][question][axis]
 
 
 def shards(columns: Columns, seed: int) -> list[Columns]:

@@ -100,3 +100,29 @@ def test_values_beyond_single_precision_are_counted() -> None:
     table = Histogram.of(np.array([-1e300, -1.0, 2.0]))
     assert (table.counts.sum(), table.low, table.high) == (3, -1e300, 2.0)
     assert table.quantiles((0.5, 1.0), lambda x: x) == pytest.approx((-1.0, 2.0), rel=2**-8)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_what_is_filed_in_octaves_is_filed_right(name: str) -> None:
+    log_r = SAMPLES[name].astype(np.float32).astype(np.float64)
+    table = Histogram.of(log_r)
+    edges = table.octaves()
+    assert len(edges) <= 24
+    assert edges[0] <= log_r.min()
+    assert log_r.max() < edges[-1]
+    counts, _ = np.histogram(log_r, edges)
+    assert table.filed(edges).tolist() == counts.tolist()
+    sizes, _ = np.histogram(log_r, edges, weights=np.abs(log_r))
+    assert table.filed(edges, np.abs) == pytest.approx(sizes, rel=2**-8)
+
+
+def test_the_smallest_octave_lies_below_the_median_and_zeros_have_one() -> None:
+    edges = Histogram.of(np.array([0.5, 0.5, 0.5, -7.0])).octaves()
+    assert edges.tolist() == [-8, -4, -2, -1, -0.5, -0.25, -0.125, 0.125, 0.25, 0.5, 1, 2, 4, 8]
+    assert len(Histogram.of(np.zeros(5)).octaves()) == 0
+    assert len(Histogram.of(np.zeros(0)).octaves()) == 0
+
+
+def test_what_lies_outside_the_edges_is_filed_nowhere() -> None:
+    table = Histogram.of(np.array([-1.0, 0.0, 1.0, 2.0]))
+    assert table.filed(np.array([-0.5, 0.5, 2.0])).tolist() == [1, 1]

@@ -42,6 +42,7 @@ def same(a: QuestionState, b: QuestionState) -> None:
     assert a.groups.sums == pytest.approx(b.groups.sums, rel=1e-9, abs=1e-9)
     assert a.products == pytest.approx(b.products, rel=1e-9, abs=1e-9)
     assert np.array_equal(a.log_q_over_p.counts, b.log_q_over_p.counts)
+    assert a.of_sequences.counts.sum() == b.of_sequences.counts.sum()
     assert a.lags == pytest.approx(b.lags, rel=1e-9, abs=1e-9)
     for name in ("missing", "infinite", "shortest", "longest"):
         assert getattr(a, name) == getattr(b, name), name
@@ -238,3 +239,19 @@ def test_the_top_tokens_come_with_place_and_text() -> None:
 
 def test_every_term_has_one_row() -> None:
     assert len(ROW) == len(GROUP_TERMS)
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"),
+    [("token_mean", [0.75, -1.0]), ("sequence_sum", [1.5, -1.0])],
+)
+def test_sequences_are_told_by_their_means_or_by_their_sums(level, expected) -> None:
+    columns = pack(
+        {
+            "p": [[-1.0, -1.0], [-2.0, 0.0], [0.0, 0.0]],
+            "q": [[-2.0, -1.5], [-1.0, 0.0], [0.0, 0.0]],
+        },
+        mask=[[1, 1], [1, 0], [0, 0]],
+    )
+    table = QuestionState.of(columns, Question("p", "q", level=level)).of_sequences
+    assert (table.counts.sum(), table.low, table.high) == (2, min(expected), max(expected))

@@ -229,3 +229,26 @@ def test_summaries_split_by_different_axes_do_not_add() -> None:
     for one, other in ((a, b), (a, summarize(BATCHES[1:2])), (summarize(BATCHES[1:2]), a)):
         with pytest.raises(ValueError, match="split by different axes"):
             _ = one + other
+
+
+def test_an_axis_that_is_wished_for_is_left_out_with_the_reason() -> None:
+    batch = pack({"p": [[-1.0, -2.0]], "q": [[-1.5, -1.0]]})
+    stepped = replace(batch, labels={"step": np.array([3])})
+    early = replace(stepped, versions=np.array([2, 4]))
+    summary = summarize([early], also=["step", "staleness", "position"])
+    [axes] = summary.by.values()
+    assert set(axes) == {"step", "position"}
+    assert "step 3 comes before version 4" in summary.refused["staleness"]
+    with pytest.raises(ValueError, match="step 3 comes before version 4"):
+        summarize([early], by=["staleness"])
+
+
+def test_an_axis_that_one_batch_refuses_is_had_by_none() -> None:
+    batch = pack({"p": [[-1.0, -2.0]], "q": [[-1.5, -1.0]]})
+    stepped = replace(batch, labels={"step": np.array([3])})
+    for batches in ([batch, stepped], [stepped, batch]):
+        summary = summarize(batches, by=["position"], also=["step"])
+        [axes] = summary.by.values()
+        assert set(axes) == {"position"}
+        assert axes["position"].rows()[0].tokens == 2
+        assert "no step was read" in summary.refused["step"]

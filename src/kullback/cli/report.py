@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kullback.dumps import Dump
     from kullback.question import Question
 
+# What the page draws of every dump that has it, beside what --by asks for.
+DRAWN = ("step", "position", "staleness")
 # What the bundled rollouts have to show beside the default questions.
 DEMO_QUESTIONS = ("KL(strong||reference) ~ rollout", "KL(rescored||reference)")
 
@@ -102,7 +104,7 @@ def report(
         else:
             dump = opened(files, axes, map=named, strict=strict)
             found = _report(dump, asked, by=axes, jobs=jobs)
-        _deliver(found, html, json, [str(question) for question in asked])
+        _deliver(found, html, json, [str(question) for question in asked], axes)
     if fail_on and is_grave(found, fail_on):
         sys.exit(1)
 
@@ -127,12 +129,18 @@ def _report(
 
     asked = dict.fromkeys((*default_questions(dump.roles, dump.sampler.role), *questions))
     with progress(dump) as on_batch:
-        summary = summarize(dump, questions=list(asked), by=by, jobs=jobs, on_batch=on_batch)
+        summary = summarize(
+            dump, questions=list(asked), by=by, also=DRAWN, jobs=jobs, on_batch=on_batch
+        )
     return document(summary, source_of(dump))
 
 
 def _deliver(
-    report: dict[str, Any], html: str | None, json: str | None, asked: Collection[str]
+    report: dict[str, Any],
+    html: str | None,
+    json: str | None,
+    asked: Collection[str],
+    by: Collection[str],
 ) -> None:
     from kullback.reporting.write import as_json, write_html, write_json
 
@@ -147,7 +155,7 @@ def _deliver(
 
     from kullback.reporting.text import print_report
 
-    print_report(report, Console(highlight=False), asked=asked)
+    print_report(report, Console(highlight=False), asked=asked, by=by)
     for path in (html, json):
         if path:
             sys.stdout.write(f"Wrote {path}\n")

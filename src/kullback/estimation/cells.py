@@ -15,6 +15,7 @@ from kullback.estimation.axes import (
     Key,
     Parts,
     mixed,
+    require_axes,
     require_few,
     settled,
 )
@@ -170,6 +171,7 @@ class AxisState:
             groups=replace(cell.groups, sums=sums),
             products=np.full(len(PRODUCTS), np.nan),
             log_q_over_p=Histogram.of(np.zeros(0)),
+            of_sequences=Histogram.of(np.zeros(0)),
             lags=np.full((2, len(LAGS), 4), np.nan),
             association=np.full(6, np.nan),
             masked=0,
@@ -243,26 +245,38 @@ def _marked(estimate: Estimate, axis: str) -> Estimate:
 
 
 def split(
-    columns: Columns, questions: Iterable[Question], axes: Iterable[str]
-) -> dict[Question, dict[str, AxisState]]:
+    columns: Columns, questions: Iterable[Question], axes: Iterable[str], also: Iterable[str] = ()
+) -> tuple[dict[Question, dict[str, AxisState]], dict[str, str]]:
     """The cells of every question along every axis, of one batch.
 
+    Returns:
+        By question and axis, the cells; and of the axes of ``also`` that the batch cannot be split
+        by, why.
+
     Raises:
-        ValueError: The values of an axis cannot be cells.
+        ValueError: The batch cannot be split by an axis of ``axes``.
     """
-    axes, parts = tuple(axes), {}
+    axes, refused = tuple(axes), {}
+    wanted, parts = dict.fromkeys((*axes, *also)), {}
     found: dict[Question, dict[str, AxisState]] = {}
-    for question in questions if axes else ():
+    for question in questions if wanted else ():
         usable = Usable.of(columns, question)
-        for axis in axes:
-            if axis == "length" or axis not in parts:  # the length depends on the question
+        for axis in [axis for axis in wanted if axis not in refused]:
+            if axis != "length" and axis in parts:  # the length depends on the question
+                continue
+            try:
+                require_axes(columns, [axis])
                 parts[axis] = Parts.of(columns, axis, usable.flags)
+            except ValueError as error:
+                if axis in axes:
+                    raise
+                refused[axis] = str(error)
         sums = _sums(columns, question, usable, parts)
         found[question] = {
             axis: _axis_state(columns, question, axis, usable, parts[axis], sums[axis])
-            for axis in axes
+            for axis in parts
         }
-    return found
+    return found, refused
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what overflows becomes a reason

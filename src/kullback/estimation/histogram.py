@@ -1,4 +1,4 @@
-"""The distribution of log r in 65536 bins that merge exactly: its float32 bits, cut to 16."""
+"""A distribution, of log r above all, in 65536 bins that merge exactly: float32 bits, cut to 16."""
 
 from __future__ import annotations
 
@@ -84,3 +84,37 @@ class Histogram:
         reached = np.cumsum(self.counts[filled][order])
         places = np.searchsorted(reached, np.asarray(levels) * reached[-1])
         return tuple(float(values[order][min(i, len(order) - 1)]) for i in places)
+
+    def octaves(self, *, most: int = 12) -> NDArray[np.float64]:
+        """Edges at powers of two on either side of 0, [edges], that reach over all values.
+
+        The innermost are about a quarter of the median size, so that what is small stands apart
+        from what is nothing; there are at most ``most`` to a side. The bins of this table end at
+        powers of two, so no value is filed on the wrong side of an edge.
+        """
+        largest = max(-self.low, self.high, 0.0)
+        if not 0 < largest < np.inf:
+            return np.zeros(0)
+        (median,) = self.quantiles((0.5,), np.abs)
+        last = int(np.floor(np.log2(largest))) + 1
+        first = int(np.floor(np.log2(median))) - 2 if median > 0 else last - most + 1
+        powers = 2.0 ** np.arange(max(first, last - most + 1), last + 1)
+        return np.concatenate([-powers[::-1], powers])
+
+    def filed(
+        self,
+        edges: NDArray[np.float64],
+        weight: Callable[[NDArray[Any]], NDArray[Any]] | None = None,
+    ) -> NDArray[np.float64]:
+        """The count in each bin [edge, next edge), or the sum of a function of the values there.
+
+        Of a function the middle of each bin of this table stands for its values.
+        """
+        filled = np.flatnonzero(self.counts)
+        centers = np.clip(_centers()[filled], self.low, self.high)
+        counts = self.counts[filled].astype(np.float64)
+        if weight is not None:
+            counts *= weight(centers)
+        places = np.searchsorted(edges, centers, side="right") - 1
+        inside = (places >= 0) & (places < len(edges) - 1)
+        return np.bincount(places[inside], counts[inside], len(edges) - 1)

@@ -45,6 +45,8 @@ class QuestionState:
         groups: First-order sums by cluster, the rows named by ``GROUP_TERMS``.
         products: Sums of products of terms over all tokens, in the order of ``PRODUCTS``.
         log_q_over_p: The distribution of log r over the sampled tokens.
+        of_sequences: The distribution of the sequences' own KL by k1: their sums where the level
+            is the sum, else their token means.
         lags: Count, sum, sum of squares and of squares cut at 4 of the differences between log p
             and log q at each lag, with q moved and with p moved, [2, lags, 4].
         association: Count, sums, sums of squares and of products of −log s and −log q, each cut
@@ -64,6 +66,7 @@ class QuestionState:
     groups: Groups
     products: NDArray[np.float64]
     log_q_over_p: Histogram
+    of_sequences: Histogram
     lags: NDArray[np.float64]
     association: NDArray[np.float64]
     masked: int
@@ -103,6 +106,7 @@ class QuestionState:
             groups=Groups.of(columns.clusters[filled], _with_means(sums[:, filled])),
             products=products,
             log_q_over_p=_histogram(columns, question, usable),
+            of_sequences=_of_sequences(question, sums[:, filled]),
             lags=_lagged(columns, question, usable.flags),
             association=_associated(columns, question, usable.flags),
             masked=usable.masked,
@@ -126,6 +130,7 @@ class QuestionState:
             groups=self.groups + other.groups,
             products=self.products + other.products,
             log_q_over_p=self.log_q_over_p + other.log_q_over_p,
+            of_sequences=self.of_sequences + other.of_sequences,
             lags=self.lags + other.lags,
             association=self.association + other.association,
             masked=self.masked + other.masked,
@@ -189,6 +194,12 @@ def _histogram(columns: Columns, question: Question, usable: Usable) -> Histogra
     p, q = columns.log_probs[question.p], columns.log_probs[question.q]
     used = usable.flags & (p > -np.inf)
     return Histogram.of(q[used].astype(np.float64) - p[used])
+
+
+def _of_sequences(question: Question, sums: NDArray[np.float64]) -> Histogram:
+    k1, tokens = sums[INDEX["k1"]], sums[INDEX["tokens"]]
+    values = k1 if question.level == "sequence_sum" else k1 / tokens
+    return Histogram.of(values[np.isfinite(values)])
 
 
 def _associated(

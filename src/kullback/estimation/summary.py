@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -46,6 +46,7 @@ class Summary:
         padding: Whether sequences begin or end in runs of one constant.
         cluster_kind: ``prompt`` or ``sequence``.
         by: Of each question, its cells along each axis that was asked for.
+        refused: Of the axes that were wished for and cannot be had, why.
     """
 
     questions: dict[Question, QuestionState]
@@ -61,11 +62,19 @@ class Summary:
     padding: PaddingState
     cluster_kind: str
     by: dict[Question, dict[str, AxisState]] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     @np.errstate(over="ignore", invalid="ignore")  # what overflows becomes a reason, no warning
-    def of(cls, columns: Columns, questions: Sequence[Question], by: Sequence[str] = ()) -> Summary:
+    def of(
+        cls,
+        columns: Columns,
+        questions: Sequence[Question],
+        by: Sequence[str] = (),
+        also: Sequence[str] = (),
+    ) -> Summary:
         """The summary of one batch."""
+        cells, refused = split(columns, questions, by, also)
         parted = partings(columns)
         odd = [i for i, position in parted.items() if position is not None]
         suspect = columns.take(np.array(odd)) if odd else None
@@ -84,7 +93,8 @@ class Summary:
             spelling=SpellingState.of(columns, parted),
             padding=PaddingState.of(columns),
             cluster_kind=columns.cluster_kind,
-            by=split(columns, questions, by),
+            by=cells,
+            refused=refused,
         )
 
     @np.errstate(over="ignore", invalid="ignore")
@@ -93,7 +103,8 @@ class Summary:
             raise ValueError("one side is clustered by prompt and the other by sequence")
         if self.questions.keys() != other.questions.keys():
             raise ValueError("the two sides answer different questions: ask both the same")
-        if _axes(self.by) != _axes(other.by):
+        refused = self.refused | other.refused
+        if _axes(self.by, refused) != _axes(other.by, refused):
             raise ValueError("the two sides are split by different axes: split both alike")
         return Summary(
             questions=_added(self.questions, other.questions),
@@ -108,12 +119,18 @@ class Summary:
             spelling=self.spelling + other.spelling,
             padding=self.padding + other.padding,
             cluster_kind=self.cluster_kind,
-            by={q: _added(axes, other.by[q]) for q, axes in self.by.items()},
+            by={
+                q: {a: axes[a] + other.by[q][a] for a in axes if a not in refused}
+                for q, axes in self.by.items()
+            },
+            refused=refused,
         )
 
 
-def _axes(by: dict[Question, dict[str, AxisState]]) -> dict[Question, set[str]]:
-    return {question: set(axes) for question, axes in by.items()}
+def _axes(
+    by: dict[Question, dict[str, AxisState]], refused: Collection[str]
+) -> dict[Question, set[str]]:
+    return {question: set(axes).difference(refused) for question, axes in by.items()}
 
 
 def _weighted(
@@ -139,6 +156,7 @@ def summarize(
     questions: Sequence[Question | str] | None = None,
     sampler: str | None = None,
     by: Sequence[str] = (),
+    also: Sequence[str] = (),
     jobs: int = 1,
     on_batch: Callable[[Columns], None] | None = None,
 ) -> Summary:
@@ -156,6 +174,7 @@ def summarize(
         by: Axes along which every question is split, each by itself: ``position`` among the
             sequence's counted tokens, ``step``, ``staleness``, ``length``, or a label of the
             batches. What may depend on the tokens drawn is marked ``selected-on-outcome``.
+        also: More axes, where the batches have them; ``summary.refused`` says why one is left out.
         jobs: Threads that work on batches.
         on_batch: Called with each batch when it has been read (for a progress bar).
 
@@ -179,8 +198,9 @@ def summarize(
     """
     asked = [Question.parse(q) if isinstance(q, str) else q for q in questions or ()]
     axes = tuple(dict.fromkeys([by] if isinstance(by, str) else by))
+    more = tuple(axis for axis in also if axis not in axes)
     total: Summary | None = None
-    for summary in _in_order(_work(batches, asked, sampler, axes, on_batch), jobs):
+    for summary in _in_order(_work(batches, asked, sampler, axes, more, on_batch), jobs):
         total = summary if total is None else total + summary
     if total is None:
         raise ValueError("there is no sequence to summarize")
@@ -192,6 +212,7 @@ def _work(
     questions: Sequence[Question],
     sampler: str | None,
     by: Sequence[str],
+    also: Sequence[str],
     on_batch: Callable[[Columns], None] | None,
 ) -> Iterator[Callable[[], Summary]]:
     for columns in batches:
@@ -207,7 +228,7 @@ def _work(
         require_axes(columns, by)
         if on_batch:
             on_batch(columns)
-        yield partial(Summary.of, columns, questions, by)
+        yield partial(Summary.of, columns, questions, by, also)
 
 
 def _in_order(work: Iterator[Callable[[], T]], jobs: int) -> Iterator[T]:

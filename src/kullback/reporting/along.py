@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from kullback.estimation.axes import BY_TOKEN, settled
-from kullback.reporting.words import interval, number
+from kullback.reporting.words import counted, interval, number
 
 NAMED = 4  # cells that a sentence names before it counts the others
 
@@ -56,14 +56,20 @@ def cell_caption(one: dict[str, Any], axis: str) -> str:
     return " ".join([*said, *_reasons(cells), *_marks(cells)])
 
 
-def left_out(report: dict[str, Any], asked: Collection[str]) -> str:
-    """A line on the questions whose tables are not printed; empty if there are none."""
+def left_out(report: dict[str, Any], asked: Collection[str], by: Collection[str]) -> str:
+    """A line on the tables that are not printed; empty if there are none."""
+    said = []
     shown = {report["headline"]["question"], *asked}
-    others = [one for one in report["questions"] if one["question"]["text"] not in shown]
-    if not any(one["by"] for one in others):
-        return ""
-    axes = ", ".join(others[0]["by"])
-    return f"By {axes}, too, in the page and the JSON: the other {len(others)} questions."
+    others = sum(one["question"]["text"] not in shown for one in report["questions"])
+    if by and others:
+        axes, rest = ", ".join(by), counted(others, "question")
+        said.append(f"By {axes}, too, in the page and the JSON: the other {rest}.")
+    split = report["questions"][0]["by"]
+    more = [axis for axis in split if axis not in by and len(split[axis]) > 1]
+    if more:
+        axes = " and ".join(more)
+        said.append(f"By {axes}: in the page and the JSON, or here with --by {','.join(more)}.")
+    return " ".join(said)
 
 
 def _name(cell: dict[str, Any]) -> str:

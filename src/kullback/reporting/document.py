@@ -16,12 +16,11 @@ from kullback.diagnosis.sampler import SamplerCheck, sampler_check
 from kullback.estimation.cells import Row
 from kullback.estimation.contributors import Contributor
 from kullback.estimation.estimate import METHODS, Estimate, ess_fraction, from_state
-from kullback.estimation.histogram import Histogram
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.summary import Summary
 from kullback.estimation.terms import CLIP_BAND, TRUNCATED_AT
-from kullback.formulas.k_family import k1, k2, k3
 from kullback.question import Question
+from kullback.reporting.spread import octaves, per_sequence, per_token
 
 if TYPE_CHECKING:
     from kullback.dumps import Dump
@@ -68,6 +67,7 @@ def document(
             "questions": questions,
             "findings": [_finding(one) for one in diagnosis.findings],
             "checks": [_check(one) for one in diagnosis.checks],
+            "not_split_by": summary.refused,
         }
     )
 
@@ -124,7 +124,9 @@ def _question(
         "estimates": {name: _estimate(one) for name, one in estimates.items()},
         "unweighted_k1": _unweighted(state),
         "sampler_check": asdict(check),
-        "distribution": _distribution(state),
+        "distribution": per_token(state),
+        "histogram": octaves(state),
+        "sequences": per_sequence(state),
         "weights": _weights(state),
         # From sampled tokens S cannot be read: what decides it may be what was not sampled.
         "shape": {"S": None, "lambda": None, "source": "not known from sampled tokens"},
@@ -154,35 +156,6 @@ def _unweighted(state: QuestionState) -> float | None:
     if state.question.weight == "none" or not state.tokens:
         return None
     return state.total("raw_k1") / state.tokens
-
-
-def _distribution(state: QuestionState) -> dict[str, dict[str, float]]:
-    """How k1, k2 and k3 are spread over the sampled tokens, without any weight."""
-    table, count = state.log_q_over_p, max(state.tokens, 1)
-    spread = {}
-    for name, formula in (("k1", k1), ("k2", k2), ("k3", k3)):
-        mean = state.total(f"raw_{name}") / count
-        square = state.product(f"raw_{name}", f"raw_{name}") / count
-        p50, p95, p99 = table.quantiles((0.5, 0.95, 0.99), formula)
-        low, high = _ends(table, formula)
-        spread[name] = {
-            "mean": mean,
-            "std": math.sqrt(max(square - mean * mean, 0.0)),
-            "p50": p50,
-            "p95": p95,
-            "p99": p99,
-            "min": low,
-            "max": high,
-            "negative_share": table.negative_share_of_k1 if name == "k1" else 0.0,
-        }
-    return spread
-
-
-def _ends(table: Histogram, formula: Any) -> tuple[float, float]:
-    """Exact ends: k1 is monotone in log r, k2 and k3 fall towards 0 from both sides."""
-    at = [x for x in (table.low, table.below, table.above, table.high) if math.isfinite(x)]
-    values = [float(formula(x)) for x in at] or [math.nan]
-    return min(values), max(values)
 
 
 def _weights(state: QuestionState) -> dict[str, Any]:

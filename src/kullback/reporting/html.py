@@ -5,8 +5,9 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from kullback.reporting.along import cell_caption, cell_heads, cell_rows
-from kullback.reporting.markup import Raw, shell, table
+from kullback.reporting.markup import Raw, drawn, shell, table
+from kullback.reporting.question_figures import overview
+from kullback.reporting.question_section import section
 from kullback.reporting.words import (
     NUMBERS,
     TRUST,
@@ -14,10 +15,8 @@ from kullback.reporting.words import (
     counted,
     forgotten_weight,
     headline,
-    interval,
     number,
     numbers,
-    percent,
     trust,
     what_was_read,
 )
@@ -38,6 +37,8 @@ def page(report: dict[str, Any]) -> str:
     Args:
         report: What ``document`` made.
     """
+    head = report["headline"]["question"]
+    ordered = sorted(report["questions"], key=lambda one: one["question"]["text"] != head)
     body = "\n".join(
         [
             _head(report),
@@ -45,9 +46,9 @@ def page(report: dict[str, Any]) -> str:
             *map(_finding, report["findings"]),
             "" if report["findings"] else "<p>Nothing.</p>",
             "<h2>The numbers</h2>",
-            _numbers(report),
-            *_along(report),
-            *map(_question, report["questions"]),
+            drawn(overview(report), _numbers(report), folded=False),
+            "<h2>Each question</h2>",
+            *(section(one, shown=one["question"]["text"] == head) for one in ordered),
             "<h2>What was checked</h2>",
             _checks(report),
             _columns(report),
@@ -71,6 +72,8 @@ def _head(report: dict[str, Any]) -> str:
 
 def _finding(finding: dict[str, Any]) -> str:
     where, questions = finding["where"], finding["questions"]
+    evidence = table(("evidence", "value"), _evidence(finding["numbers"]), text=(1,))
+    folded = f"<details><summary>Evidence</summary>{evidence}</details>"
     places = f'<p class="dim">At {escape("; ".join(where))}.</p>' * bool(where)
     word = "Touches" if finding["severity"] == "note" else "Spoils"
     touched = f'<p class="dim">{word} {escape(", ".join(questions))}.</p>' * bool(questions)
@@ -79,8 +82,27 @@ def _finding(finding: dict[str, Any]) -> str:
         f"<code>{escape(finding['code'])}</code> "
         f'<span class="dim">{escape(finding["certainty"])}</span>'
         f"<p>{escape(finding['claim'])}</p><p><b>Cost.</b> {escape(finding['cost'])}</p>"
-        f"<p><b>Do.</b> {escape(finding['advice'])}</p>{touched}{places}</div>"
+        f"<p><b>Do.</b> {escape(finding['advice'])}</p>{touched}{places}"
+        + folded * bool(finding["numbers"])
+        + "</div>"
     )
+
+
+def _evidence(numbers: dict[str, Any]) -> list[tuple[str, str]]:
+    """The numbers of a finding, a line each; what stands within others is named by its path."""
+    lines = []
+    for name, value in numbers.items():
+        if isinstance(value, dict):
+            lines += [(f"{name}: {inner}", said) for inner, said in _evidence(value)]
+        elif isinstance(value, list):
+            lines.append((name, ", ".join(map(_spoken, value))))
+        else:
+            lines.append((name, _spoken(value)))
+    return [(name.replace("_", " "), said) for name, said in lines]
+
+
+def _spoken(value: Any) -> str:
+    return number(value, 6) if isinstance(value, float) or value is None else str(value)
 
 
 def _numbers(report: dict[str, Any]) -> str:
@@ -92,86 +114,6 @@ def _numbers(report: dict[str, Any]) -> str:
         rows.append((text, trusted, *values, ", ".join(one["trust"]["because"])))
     head = (NUMBERS[0], "trust", *NUMBERS[1:], "because")
     return table(head, rows, caption=caption(report), text=(6,))
-
-
-def _question(one: dict[str, Any]) -> str:
-    check, weights, counts = one["sampler_check"], one["weights"], one["counts"]
-    auto = one["estimates"]["auto"]["method"]
-    methods = [
-        (
-            f"auto ({auto})" if name == "auto" else name,
-            number(e["mean"], 4),
-            interval(e),
-            number(e["standard_error"]),
-            e["scope"],
-            ", ".join([*e["marks"], *([e["reason"]] if e["reason"] else [])]),
-        )
-        for name, e in one["estimates"].items()
-        if name != auto  # shown as auto
-    ]
-    spread = [
-        (name, *(number(d[key]) for key in ("mean", "std", "p50", "p95", "p99", "min", "max")),
-         percent(d["negative_share"], 0))
-        for name, d in one["distribution"].items()
-    ]  # fmt: skip
-    unweighted = one["unweighted_k1"]
-    forgot = f"<p>A log that forgets the importance weight shows {number(unweighted)} here.</p>"
-    return (
-        f"<details><summary>{escape(one['question']['text'])}</summary>\n"
-        f'<p class="dim">{counted(counts["tokens"], "token")}, '
-        f"{counted(counts['sequences'], 'sequence')}, "
-        f"{counted(counts['clusters'], 'cluster')} "
-        f"({number(counts['effective_clusters'])} effective); "
-        f"{counts['masked']} masked, {counts['missing']} missing, {counts['infinite']} infinite</p>"
-        + table(("method", "mean", "interval", "error", "scope", "marks"), methods, text=(4, 5))
-        + forgot * (unweighted is not None)
-        + f"<p>Sampler {escape(one['question']['sampler'])}: {check['verdict']}. Missing mass "
-        f"{number(check['missing_mass'])} ± {number(check['standard_error'], 2)}. Weights "
-        f"{weights['of']}: {percent(weights['ess_fraction'])} left, largest "
-        f"{number(weights['max'])}, {percent(weights['clip_fraction'])} outside "
-        f"{weights['clip_band'][0]}–{weights['clip_band'][1]}, "
-        f"{percent(weights['truncated_share'])} above {number(weights['truncated_at'])}.</p>"
-        + table(("per token", "mean", "std", "p50", "p95", "p99", "min", "max", "below 0"), spread)
-        + "".join(_cells(one, axis) for axis in one["by"])
-        + _worst(one["top"])
-        + "</details>"
-    )
-
-
-def _along(report: dict[str, Any]) -> list[str]:
-    """The headline's tables by axis; those of the other questions stand with them."""
-    [head] = (
-        one
-        for one in report["questions"]
-        if one["question"]["text"] == report["headline"]["question"]
-    )
-    return [
-        f"<h3>{escape(head['question']['text'])} by {escape(axis)}</h3>{_cells(head, axis)}"
-        for axis in head["by"]
-    ]
-
-
-def _cells(one: dict[str, Any], axis: str) -> str:
-    return table(cell_heads(one, axis), cell_rows(one, axis), caption=cell_caption(one, axis))
-
-
-def _worst(top: list[dict[str, Any]]) -> str:
-    rows = []
-    for one in top:
-        text = ""
-        if one["text"] is not None:
-            before, token, after = (escape(one[key]) for key in ("before", "text", "after"))
-            text = f"{before}<mark>{token}</mark>{after}"
-        rows.append(
-            (one["by"], number(one["size"]), percent(one["share"]), number(one["log_p"]),
-             number(one["log_q"]), one["source"], _row(one), str(one["position"]), Raw(text))
-        )  # fmt: skip
-    head = ("largest", "nats", "share", "log p", "log q", "file", "row", "token", "text")
-    return table(head, rows, text=(8,)) if rows else ""
-
-
-def _row(one: dict[str, Any]) -> str:
-    return f"{one['row']}, sequence {one['sequence']}" if "sequence" in one else str(one["row"])
 
 
 def _checks(report: dict[str, Any]) -> str:
@@ -191,14 +133,31 @@ def _checks(report: dict[str, Any]) -> str:
 
 
 def _columns(report: dict[str, Any]) -> str:
+    """What the columns were taken for: guesses and losses in sight, canonical names folded."""
     source = report["source"]
-    rows = [
-        (one["column"], one["role"], one["how"], one["reason"]) for one in source.get("columns", [])
-    ]
-    rows += [(name, "–", "not read", why) for name, why in source.get("unused", {}).items()]
-    rows += [
+    guesses = source.get("columns", [])
+    by_name, odd = (
+        [
+            (one["column"], one["role"], one["how"], one["reason"])
+            for one in guesses
+            if (one["how"] == "canonical") is canonical
+        ]
+        for canonical in (True, False)
+    )
+    odd += [(name, "–", "not read", why) for name, why in source.get("unused", {}).items()]
+    odd += [
         (f"{one['file']}, {one['place']}", "–", "damaged", one["reason"])
         for one in source.get("damaged", [])
     ]
+    odd += [(axis, "–", "not split by", why) for axis, why in report["not_split_by"].items()]
+    if not guesses:
+        return ""
     head = ("column", "read as", "how", "reason")
-    return f"<h2>What was read</h2>{table(head, rows, text=(1, 2, 3))}" if rows else ""
+    shown = table(head, odd, text=(1, 2, 3)) if odd else ""
+    folded = table(head, by_name, text=(1, 2, 3))
+    return (
+        f"<h2>What was read</h2><p>{escape(source['format'])}; sampler "
+        f"{escape(source['sampler'])}: {escape(source['sampler_reason'])}.</p>{shown}"
+        "<details><summary>"
+        f"{counted(len(by_name), 'column')} by canonical names</summary>{folded}</details>"
+    )

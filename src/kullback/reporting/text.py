@@ -26,17 +26,25 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 WIDE = 120  # columns from which the table of numbers also shows the sampler and the weights
+QUESTION = 20  # letters of a question that fit a line of a narrower one
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 TRUST_STYLES = {"yes": "green", "with-care": "yellow", "no": "bold red"}
 
 
-def print_report(report: dict[str, Any], console: Console, *, asked: Collection[str] = ()) -> None:
+def print_report(
+    report: dict[str, Any],
+    console: Console,
+    *,
+    asked: Collection[str] = (),
+    by: Collection[str] = (),
+) -> None:
     """Print a report: the headline, what was found, the numbers, what was checked.
 
     Args:
         report: What ``document`` made.
         console: Where to; its width decides how many columns the table has.
         asked: The questions of which, beside that of the headline, the tables by axis are shown.
+        by: The axes of which tables are shown; the others are named.
     """
     from rich.padding import Padding
     from rich.text import Text
@@ -59,10 +67,10 @@ def print_report(report: dict[str, Any], console: Console, *, asked: Collection[
     console.print(_numbers(report, wide=console.width >= WIDE))
     for one in report["questions"]:
         if one["question"]["text"] in (report["headline"]["question"], *asked):
-            for axis in one["by"]:
+            for axis in by:
                 console.print()
                 console.print(_cells(one, axis))
-    if said := left_out(report, asked):
+    if said := left_out(report, asked, by):
         console.print(Text(said, style="dim"))
     for line in _checks(report) + _guesses(report):
         console.print(Text(printable(line)))  # a column's name must not move the cursor
@@ -86,7 +94,7 @@ def _numbers(report: dict[str, Any], *, wide: bool) -> Table:
         verdict = one["trust"]["verdict"]
         text, *values = numbers(one)[: len(shown)]
         cells: list[str | Text] = [
-            text if wide else text.replace(" ~ ", "\n  ~ "),
+            text if wide else _broken(text),
             *values,
             Text(TRUST[verdict], style=TRUST_STYLES[verdict]),
         ]
@@ -102,6 +110,14 @@ def _numbers(report: dict[str, Any], *, wide: bool) -> Table:
     table.caption = caption(report)
     table.caption_justify = "left"
     return table
+
+
+def _broken(question: str) -> str:
+    """A question over lines of a narrow terminal, broken where one would pause."""
+    lines = question.replace(" ~ ", "\n  ~ ").replace(" per ", "\n  per ").split("\n")
+    return "\n".join(
+        line.replace("||", "\n  ||") if len(line) > QUESTION else line for line in lines
+    )
 
 
 def _cells(one: dict[str, Any], axis: str) -> Table:

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+# What is against a number and is no finding, which has its own sentences.
+REASONS = {
+    "sampler-not-verifiable": "this dump cannot tell whether its sampler drew these tokens",
+    "as-if-sampled-by": "it takes the tokens as sampled by",
+    "biased": "the estimator is biased",
+    "in-sample": "a policy was fitted to these tokens",
+    "selected-on-outcome": "rows or lengths depend on what was drawn",
+}
 TRUST = {"yes": "yes", "with-care": "with care", "no": "no"}
 
 
@@ -107,7 +115,7 @@ def forgotten_weight(report: dict[str, Any]) -> str:
 def trust(report: dict[str, Any]) -> str:
     """Whether to act on it, in one sentence."""
     head = report["headline"]
-    because = ", ".join(head["because"])
+    because = reasons(head["because"])
     said = {
         "yes": "Nothing that was found speaks against this number.",
         "with-care": f"Read it with care: {because}.",
@@ -117,6 +125,22 @@ def trust(report: dict[str, Any]) -> str:
     if others:
         said += f" {others} of the other {head['of'] - 1} in this report cannot be trusted."
     return said
+
+
+def reasons(because: list[str]) -> str:
+    """What is against a number, in words where there are some.
+
+    Example:
+        >>> reasons(["misaligned", "as-if-sampled-by-old"])
+        'misaligned, it takes the tokens as sampled by old'
+    """
+    said = []
+    for code in because:
+        name = next((name for name in REASONS if code.startswith(name)), None)
+        said.append(
+            code if name is None else REASONS[name] + code.removeprefix(name).replace("-", " ", 1)
+        )
+    return ", ".join(said)
 
 
 def what_was_read(report: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 empty :=
 READY := .venv/.ready-dev$(if $(WITH),-$(subst $(empty) $(empty),-,$(strip $(WITH))))
-.PHONY: help report test lint types layers docs-test bench bench-ulps clean
+.PHONY: help report test lint types layers docs-test browser pictures bench bench-ulps clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,12 @@ types: .venv/.ready-dev ## pyright
 
 layers: .venv/.ready-dev ## import-linter: who may import whom
 	.venv/bin/lint-imports --no-logo
+
+browser: .venv/.ready-dev-browser ## the page in headless Chromium: tests, and screenshots into build/screenshots
+	.venv/bin/pytest tests/browser
+
+pictures: .venv/.ready-dev-browser ## renew the pictures of the page in docs/images
+	.venv/bin/python scripts/pictures.py
 
 docs-test: .venv/.ready-dev ## the examples of README, docs and docstrings only
 	.venv/bin/pytest src tests/documentation

@@ -186,8 +186,22 @@ def test_a_logged_staleness_is_read_where_it_cannot_be_derived(labelled):
     assert [(cell["name"], cell["sequences"]) for cell in cells] == [("0", 30), ("1", 30)]
 
 
-def test_without_by_there_are_no_tables(labelled):
-    assert by_of(str(labelled)) == {}
+def test_without_by_the_page_has_what_every_run_is_split_by_and_the_terminal_names_it(labelled):
+    assert set(by_of(str(labelled))) == {"step", "position", "staleness"}
+    done = run(app, ["report", str(labelled)])
+    assert "current) by" not in done.stdout
+    assert "or here with --by step,position." in done.stdout
+
+
+def test_a_step_before_its_weights_spoils_the_split_and_not_the_report(labelled):
+    rows = [json.loads(line) for line in labelled.read_text().splitlines()]
+    rows[3]["versions"] = [9] * len(rows[3]["versions"])
+    labelled.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = run(app, ["report", str(labelled), "--json", "-"])
+    told = json.loads(done.stdout)
+    assert set(told["questions"][0]["by"]) == {"step", "position"}
+    assert "comes before version 9" in told["not_split_by"]["staleness"]
+    assert run(app, ["report", str(labelled), "--by", "staleness"]).exit_code == 2
 
 
 def test_the_demo_can_be_split_too():

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -27,12 +26,15 @@ def question(report: dict[str, Any], text: str = HEAD) -> dict[str, Any]:
 
 
 def labelled(by: str, *, level: str = "token_mean") -> dict[str, Any]:
+    return labelled_report(by, level=level)["questions"][0]
+
+
+def labelled_report(by: str, *, level: str = "token_mean") -> dict[str, Any]:
     columns = CLEAN_WORLDS["training_loop"](16).sample(np.random.default_rng(0))
     task = np.array(["rare", *["a"] * 60, *[None] * (len(columns.lengths) - 61)], dtype=object)
     columns = replace(columns, labels={"task": task, "reward": task})
     asked = [Question("rollout", "current", level=level)]
-    report = document(summarize([columns], questions=asked, by=[by]))
-    return report["questions"][0]
+    return document(summarize([columns], questions=asked, by=[by]))
 
 
 def printed(report: dict[str, Any], width: int, **how: Any) -> str:
@@ -89,14 +91,17 @@ def test_no_token_no_table():
 
 
 def test_the_terminal_shows_the_headline_and_what_was_asked_and_names_the_rest():
-    text = printed(DEMO, 80)
+    text = printed(DEMO, 80, by=["position"])
     assert f"{HEAD} by position" in text
     assert "KL(rollout||old) by" not in text
     assert "the other 7 questions" in text
-    more = printed(DEMO, 80, asked=["KL(rollout||old)"])
+    assert "By length: in the page and the JSON, or here with --by length." in " ".join(
+        text.split()
+    )
+    more = printed(DEMO, 80, asked=["KL(rollout||old)"], by=["position", "length"])
     assert "KL(rollout||old) by length" in more
-    assert "the other 6 questions" in more
-    assert left_out(demo_report(), ()) == ""
+    assert "By position, length, too, in the page and the JSON: the other 6" in more
+    assert left_out(labelled_report("task"), ["KL(rollout||current)"], ["task"]) == ""
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -106,8 +111,7 @@ def test_no_line_is_wider_than_the_terminal(width):
 
 def test_the_page_has_the_tables_of_every_question():
     text = page(DEMO)
-    assert f"<h3>{escape(HEAD)} by position</h3>" in text
-    tables = len(DEMO["questions"]) + 1  # the headline's stands with the numbers, too
+    tables = len(DEMO["questions"])
     assert text.count("<th>length</th>") == tables
-    assert text.count("only exact columns answer it") == tables
-    assert "by position" not in page(demo_report())
+    assert text.count("<th>position</th>") == tables
+    assert "<th>step</th>" not in text  # it has one cell, which says nothing

@@ -34,8 +34,11 @@ def test_the_page_is_well_formed_and_asks_for_nothing():
     parser = Balanced()
     parser.feed(text)
     assert not parser.open
-    assert not re.search(r"https?:|\bsrc=|\bhref=|@import|url\(|<script", text)
-    assert len(text) < 200_000
+    own = re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)  # Vega's, and ours
+    assert not re.search(r"https?:|\bsrc=|\bhref=|@import|url\(", own)
+    assert "default-src 'none'" in own  # what the scripts ask for, a browser refuses
+    assert len(own) < 500_000
+    assert len(text) < 1_500_000
 
 
 def test_it_shows_every_question_finding_and_check():
@@ -54,8 +57,9 @@ def test_text_from_a_dump_cannot_become_markup():
     top |= {"text": "<script>alert(1)</script>", "before": "<b>", "after": "&"}
     report["findings"][0]["claim"] = "<img src=x onerror=alert(1)>"
     text = page(report)
-    assert "<script>" not in text
-    assert "<img" not in text
+    own = re.sub(r"<script>\W*(!|\"use strict\").*?</script>", "", text, flags=re.DOTALL)
+    assert "<script>" not in own
+    assert "<img" not in own
     assert "&lt;b&gt;<mark>&lt;script&gt;alert(1)&lt;/script&gt;</mark>&amp;" in text
 
 

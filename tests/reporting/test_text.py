@@ -34,7 +34,7 @@ def test_the_headline_stands_first_then_trust_then_findings_then_numbers():
         "128 sequences, 7632 tokens, sampled by rollout",
         "KL(current||reference) ~ rollout is 0.0365 nats per token",
         "A log that forgets the importance weight shows -0.0296 for it.",
-        "Read it with care: sampler-not-verifiable. 6 of the other 7",
+        "Read it with care: this dump cannot tell whether its sampler drew these tokens. 6 of",
         "error tokens-do-not-match-text 4 of 128 sequences",
         "Cost: With them KL(rollout||reference)",
         "Do: Leave these sequences out",
@@ -88,3 +88,11 @@ def test_a_name_in_a_file_does_not_move_the_cursor():
     text = printed(document(summarize([batch]), {"unused": unused}), 200)
     assert "\x1b" not in text
     assert text.count(r"\x1b[2Jlog_probs\n") == 3  # the claim, the advice, the columns
+
+
+def test_a_question_is_broken_where_one_would_pause_and_only_where_it_must():
+    narrow, wider = printed(demo_report(), 80), printed(demo_report(), 100)
+    assert "\nKL(current " in narrow
+    assert "\n  ||reference)" in narrow
+    assert "\n  ~ rollout" in narrow
+    assert "\nKL(current||reference) " in wider

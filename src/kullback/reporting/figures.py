@@ -130,25 +130,16 @@ def intervals(
     heads = {"name": "", "mean": "mean", "low": "low", "high": "high"}
     exact = any(row.get("exact") is not None for row in rows)
     heads |= {"exact": "exact"} if exact else {}
-    layers: list[dict[str, Any]] = [
-        {
-            "mark": {"type": "rule", "color": "var(--dim)", "strokeDash": [2, 2]},
-            "encoding": {"x": {"datum": 0, "type": "quantitative"}},
-        },
-        {
-            "transform": [{"filter": "isValid(datum.low)"}],
-            "mark": {"type": "rule", "strokeWidth": 2.5},
-            "encoding": {"x": on_x | {"field": "low"}, "x2": {"field": "high"}, "y": y,
-                         "color": color},
-        },
-    ]  # fmt: skip
+    layers = [_zero("x")]
+    if _any_interval(rows):
+        ends = {"x": on_x | {"field": "low"}, "x2": {"field": "high"}, "y": y, "color": color}
+        layers.append({"mark": {"type": "rule", "strokeWidth": 2.5}, "encoding": ends})
     if exact:
         tick = {"type": "tick", "color": "var(--ink)", "thickness": 2.5, "size": 16}
         layers.append({"mark": tick, "encoding": {"x": on_x | {"field": "exact"}, "y": y}})
     tips = [_tip(field, head or "of") for field, head in heads.items()]
     layers.append(
         {
-            "transform": [{"filter": "isValid(datum.mean)"}],
             "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
             "encoding": {"x": on_x, "y": y, "color": color, "tooltip": tips,
                          "shape": _by("group", styles, 1, legend)},
@@ -166,7 +157,7 @@ def bands(
     names: bool = False,
     note: str = "",
 ) -> Figure:
-    """Means along an axis with the bands of their intervals, a line for each series.
+    """Means along an axis, a line for each series; of the first, the band of its intervals.
 
     Args:
         title: The finding.
@@ -178,9 +169,11 @@ def bands(
     """
     series = list(dict.fromkeys(row["series"] for row in rows))
     styles = dict(zip(series, STYLES, strict=False))
-    low, high, cut = _visible(rows)
+    low, high, cut = _visible([row for row in rows if row["series"] == series[0]], rows)
     on_x: dict[str, Any] = {"field": "at", "type": "quantitative", "title": x}
-    on_x |= {"scale": {"zero": False, "nice": False}, "axis": {"format": "~g"}}
+    whole = all(float(row["at"] or 0).is_integer() for row in rows)
+    on_x |= {"scale": {"zero": False, "nice": False, "padding": 12},
+             "axis": {"format": "~g", "tickMinStep": int(whole)}}  # fmt: skip
     if names:
         on_x = {"field": "name", "type": "ordinal", "sort": None, "title": x,
                 "axis": {"labelAngle": 0}, "scale": {"type": "point", "padding": 0.5}}  # fmt: skip
@@ -189,16 +182,14 @@ def bands(
     shared = {"x": on_x, "color": color}
     heads = {"name": x, "series": "by", "mean": "mean", "low": "low", "high": "high",
              "tokens": "tokens"}  # fmt: skip
-    layers = [
-        {
-            "mark": {"type": "rule", "color": "var(--dim)", "strokeDash": [2, 2]},
-            "encoding": {"y": {"datum": 0, "type": "quantitative"}},
-        },
-        {
-            "transform": [{"filter": "isValid(datum.low)"}],
-            "mark": {"type": "area", "opacity": 0.18, "clip": True},
-            "encoding": shared | {"y": on_y | {"field": "low"}, "y2": {"field": "high"}},
-        },
+    layers = [_zero("y")]
+    if _any_interval(rows):
+        ends = {"y": on_y | {"field": "low"}, "y2": {"field": "high"}}
+        area = {"type": "area", "opacity": 0.18, "clip": True}
+        layers.append({"mark": area, "encoding": shared | ends,
+                       "transform": [{"filter": {"field": "series", "equal": series[0]}},
+                                     {"filter": "isValid(datum.low)"}]})  # fmt: skip
+    layers += [
         {
             "mark": {"type": "line", "strokeWidth": 2, "clip": True},
             "encoding": shared | {"y": on_y, "strokeDash": _by("series", styles, 2)},
@@ -275,6 +266,16 @@ def shares(title: str, rows: Sequence[Row], x: str, *, note: str = "") -> Figure
     return Figure(title, heads, rows, spec, note)
 
 
+def _zero(axis: str) -> dict[str, Any]:
+    """A dotted line where a KL is 0."""
+    mark = {"type": "rule", "color": "var(--dim)", "strokeDash": [2, 2]}
+    return {"mark": mark, "encoding": {axis: {"datum": 0, "type": "quantitative"}}}
+
+
+def _any_interval(rows: Sequence[Row]) -> bool:
+    return any(row["low"] is not None for row in rows)
+
+
 def _by(
     field: str, styles: Mapping[str, Any], which: int, title: str | None = None
 ) -> dict[str, Any]:
@@ -286,7 +287,8 @@ def _by(
 
 def _tip(field: str, head: str) -> dict[str, Any]:
     words = field in ("name", "bin", "series", "group")
-    kind = {"type": "nominal"} if words else {"type": "quantitative", "format": ".4~g"}
+    form = ",d" if field in ("tokens", "count") else ".4~g"
+    kind = {"type": "nominal"} if words else {"type": "quantitative", "format": form}
     return {"field": field, "title": head} | kind
 
 
@@ -300,13 +302,13 @@ def _powers(rows: Sequence[Row], smallest: float) -> list[float]:
     return sorted(ticks)
 
 
-def _visible(rows: Sequence[Row]) -> tuple[float, float, str]:
+def _visible(banded: Sequence[Row], rows: Sequence[Row]) -> tuple[float, float, str]:
     """The ends of the axis, and a sentence if bands reach beyond them.
 
     A cell of two clusters may have a band a hundred times as wide as what the figure is about.
     """
     means = [0.0, *(row["mean"] for row in rows if row["mean"] is not None)]
-    banded = [row for row in rows if row["low"] is not None]
+    banded = [row for row in banded if row["low"] is not None]
     low, high = min(means), max(means)
     wide = sorted(row["high"] - row["low"] for row in banded)
     reach = max(high - low, wide[len(wide) * 3 // 4] if wide else 0.0)
@@ -314,6 +316,6 @@ def _visible(rows: Sequence[Row]) -> tuple[float, float, str]:
     top = max([high, *(min(row["high"], high + reach) for row in banded)])
     beyond = sum(row["low"] < bottom or row["high"] > top for row in banded)
     room = 0.05 * (top - bottom) or 1.0
-    few = "The band of 1 cell reaches" if beyond == 1 else f"The bands of {beyond} cells reach"
+    few = "1 interval reaches" if beyond == 1 else f"{beyond} intervals reach"
     said = f" {few} beyond the picture; the table has it all." if beyond else ""
     return bottom - room, top + room, said

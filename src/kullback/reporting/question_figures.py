@@ -30,7 +30,10 @@ def overview(report: dict[str, Any]) -> Figure | None:
         return None
     lost = sum(one["trust"]["verdict"] == "no" for one in report["questions"])
     total = len(report["questions"])
-    said = f"{lost} of {total} numbers cannot be trusted" if lost else f"{total} numbers"
+    means = [row["mean"] for row in rows if row["mean"] is not None]
+    said = f"{total} questions, from {number(min(means))} to {number(max(means))} nats per token"
+    if lost:
+        said = f"{lost} of {total} numbers cannot be trusted"
     negative = [row["name"] for row in rows if row["high"] is not None and row["high"] < 0]
     if negative:
         said += f"; below 0: {', '.join(negative)}"
@@ -97,8 +100,8 @@ def along(one: dict[str, Any], axis: str) -> Figure | None:
             "series": series,
             "tokens": cell["tokens"],
             "mean": cell["estimates"][series]["mean"],
-            "low": cell["estimates"][series]["low"] if series == "k1" else None,
-            "high": cell["estimates"][series]["high"] if series == "k1" else None,
+            "low": cell["estimates"][series]["low"],
+            "high": cell["estimates"][series]["high"],
         }
         for series, chosen in (("k1", cells), ("k3", cells), ("exact", exact_ones))
         for cell in chosen

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 WIDE = 120  # columns from which the table of numbers also shows the sampler and the weights
-QUESTION = 20  # letters of a question that fit a line of a narrower one
+OTHERS = 60  # columns that the numbers beside a question take in a narrower one
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 TRUST_STYLES = {"yes": "green", "with-care": "yellow", "no": "bold red"}
 
@@ -64,7 +64,7 @@ def print_report(
             spoiled = Text(f"Spoils: {', '.join(finding['questions'])}", style="dim")
             console.print(Padding(spoiled, (0, 0, 0, 2)))
     console.print()
-    console.print(_numbers(report, wide=console.width >= WIDE))
+    console.print(_numbers(report, console.width))
     for one in report["questions"]:
         if one["question"]["text"] in (report["headline"]["question"], *asked):
             for axis in by:
@@ -76,9 +76,11 @@ def print_report(
         console.print(Text(printable(line)))  # a column's name must not move the cursor
 
 
-def _numbers(report: dict[str, Any], *, wide: bool) -> Table:
+def _numbers(report: dict[str, Any], width: int) -> Table:
     from rich.table import Table
     from rich.text import Text
+
+    wide, room = width >= WIDE, width - OTHERS
 
     table = Table(box=None, pad_edge=False, title_justify="left", header_style="bold")
     exact = any("exact" in one["estimates"] for one in report["questions"])
@@ -94,7 +96,7 @@ def _numbers(report: dict[str, Any], *, wide: bool) -> Table:
         verdict = one["trust"]["verdict"]
         text, *values = numbers(one)[: len(shown)]
         cells: list[str | Text] = [
-            text if wide else _broken(text),
+            text if wide else _broken(text, room),
             *values,
             Text(TRUST[verdict], style=TRUST_STYLES[verdict]),
         ]
@@ -112,12 +114,10 @@ def _numbers(report: dict[str, Any], *, wide: bool) -> Table:
     return table
 
 
-def _broken(question: str) -> str:
+def _broken(question: str, room: int) -> str:
     """A question over lines of a narrow terminal, broken where one would pause."""
     lines = question.replace(" ~ ", "\n  ~ ").replace(" per ", "\n  per ").split("\n")
-    return "\n".join(
-        line.replace("||", "\n  ||") if len(line) > QUESTION else line for line in lines
-    )
+    return "\n".join(line.replace("||", "\n  ||") if len(line) > room else line for line in lines)
 
 
 def _cells(one: dict[str, Any], axis: str) -> Table:

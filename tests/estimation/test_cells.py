@@ -78,7 +78,7 @@ def sizes(columns: Columns, question: Question) -> np.ndarray:
 def test_cells_add_up_to_the_question(question: Question) -> None:
     columns = a_dump()
     whole, size = QuestionState.of(columns, question), sizes(columns, question)
-    for axis, state in split(columns, [question], AXES)[question].items():
+    for axis, state in split(columns, [question], AXES)[0][question].items():
         cells = list(state.cells.values())
         assert len(cells) > 2
         assert sum(cell.missing for cell in cells) == whole.missing > 0
@@ -175,7 +175,7 @@ def test_a_cell_without_a_usable_token_says_so():
 
 @pytest.mark.parametrize("level", ["token_mean", "sequence_sum", "sequence_mean"])
 def test_parts_of_sequences_are_answered_per_token_and_whole_ones_as_asked(level):
-    found = split(a_dump(), [Question("p", "q", level=level)], AXES)
+    found, _ = split(a_dump(), [Question("p", "q", level=level)], AXES)
     for axis, state in found[Question("p", "q", level=level)].items():
         by_token = axis in ("position", "staleness")
         assert state.question.level == ("token_mean" if by_token else level)
@@ -251,7 +251,7 @@ def test_by_length_the_same_sampler_is_biased_for_ever_and_the_mark_says_so():
     world, question = only_the_end_differs(), Question("rollout", "reference")
     truth = world.exact(question)
     columns = world.sample(np.random.default_rng(0), exact=True)
-    found = split(columns, [question], ["position", "length"])[question]
+    found = split(columns, [question], ["position", "length"])[0][question]
     plain, biased = found["position"].rows(), found["length"].rows()
     assert_near(plain, [truth] * len(plain), "k1")
     assert not any("selected-on-outcome" in row.estimates["k1"].marks for row in plain)

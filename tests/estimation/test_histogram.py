@@ -126,3 +126,10 @@ def test_the_smallest_octave_lies_below_the_median_and_zeros_have_one() -> None:
 def test_what_lies_outside_the_edges_is_filed_nowhere() -> None:
     table = Histogram.of(np.array([-1.0, 0.0, 1.0, 2.0]))
     assert table.filed(np.array([-0.5, 0.5, 2.0])).tolist() == [1, 1]
+
+
+def test_values_beyond_float32_have_an_octave_and_no_infinite_edge() -> None:
+    table = Histogram.of(np.array([-1e300, 1e-310, 1.7e308]))
+    edges = table.octaves()
+    assert np.isfinite(edges).all()
+    assert table.filed(edges).sum() == 3

@@ -52,7 +52,7 @@ def test_bars_hold_both_ends_and_are_about_as_many_as_meant(a: float, b: float) 
     low, high = min(a, b), max(a, b)
     edges = even_edges(low, high)
     if not len(edges):
-        assert high - low <= 1e-12 * max(abs(low), abs(high))
+        assert high - low <= max(1e-12 * max(abs(low), abs(high)), 1e-300)
         return
     slack = 1e-9 * (edges[1] - edges[0])
     assert edges[0] <= low + slack

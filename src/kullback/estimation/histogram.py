@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 BINS = 1 << 16
+LARGEST = float(np.finfo(np.float32).max)  # values beyond are filed with it
 
 
 def _centers() -> NDArray[np.float64]:
@@ -45,8 +46,7 @@ class Histogram:
     @classmethod
     def of(cls, log_r: NDArray[np.float64]) -> Histogram:
         """The table of these values; all finite."""
-        largest = float(np.finfo(np.float32).max)
-        narrow = np.clip(log_r, -largest, largest).astype(np.float32)
+        narrow = np.clip(log_r, -LARGEST, LARGEST).astype(np.float32)
         bits = narrow.view(np.uint32) >> np.uint32(16)
         negative = log_r < 0
         return cls(
@@ -92,8 +92,8 @@ class Histogram:
         from what is nothing; there are at most ``most`` to a side. The bins of this table end at
         powers of two, so no value is filed on the wrong side of an edge.
         """
-        largest = max(-self.low, self.high, 0.0)
-        if not 0 < largest < np.inf:
+        largest = min(max(-self.low, self.high, 0.0), LARGEST)
+        if not largest > 0:
             return np.zeros(0)
         (median,) = self.quantiles((0.5,), np.abs)
         last = int(np.floor(np.log2(largest))) + 1

@@ -77,10 +77,11 @@ def even_edges(low: float, high: float) -> NDArray[np.float64]:
         >>> len(edges), [round(float(edge), 6) for edge in edges[[0, 1, -1]]]
         (27, [-0.0125, -0.01, 0.0525])
     """
-    if not (math.isfinite(high - low) and high - low > 1e-12 * max(abs(low), abs(high))):
+    wide = high - low  # a width that float64 cannot part into bars is none
+    if not max(1e-12 * max(abs(low), abs(high)), 1e-300) < wide < math.inf:
         return np.zeros(0)
-    power = 10.0 ** math.floor(math.log10((high - low) / BARS))
-    step = next(power * one for one in STEPS if power * one * BARS >= high - low)
+    power = 10.0 ** math.floor(math.log10(wide / BARS))
+    step = next(power * one for one in STEPS if power * one * BARS >= wide)
     return step * np.arange(math.floor(low / step), math.floor(high / step) + 2)
 
 

@@ -25,6 +25,18 @@ site_pages = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(site_pages)
 
 
+def test_every_page_is_listed_once():
+    listed = re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(PAGES)
+
+
+def test_the_readme_leads_to_pages():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    led = re.findall(r"\]\(docs/([^)]+)\)", readme)
+    assert set(led) <= set(PAGES)
+    assert {page for page in PAGES if "/" not in page} - set(led) == {"index.md"}
+
+
 def test_each_part_stands_on_one_page():
     markers = [m for text in PAGES.values() for m in site_pages.MARKER.findall(text)]
     assert sorted(markers) == sorted(site_pages.PARTS)

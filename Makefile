@@ -26,8 +26,9 @@ layers: .venv/.ready-dev ## import-linter: who may import whom
 	.venv/bin/lint-imports --no-logo
 
 # The variable keeps the theme from printing what its authors think of the next release of mkdocs.
+# Not --quiet: it would keep --strict from counting warnings.
 docs: .venv/.ready-docs ## the pages of docs as a site, in build/site
-	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
 	@echo "The site is file://$(CURDIR)/build/site/index.html"
 	@echo "Its search needs a server: .venv/bin/python -m http.server --directory build/site"
 

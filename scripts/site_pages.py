@@ -1,8 +1,8 @@
 """What the site prints that nobody writes by hand, and what it must not do.
 
 mkdocs calls the functions that are named ``on_…``. A page says in a comment, ``<!-- claims -->``,
-where the help of the command line, the claims of the formulas and the codes of the findings stand.
-So a new verb, claim or code appears by itself.
+where the help of the command line, the claims of the formulas, the codes of the findings and the
+worlds stand. So a new verb, claim, code or world appears by itself.
 """
 
 from __future__ import annotations
@@ -117,6 +117,22 @@ def codes() -> str:
     return _table(("code", "what was found", "accuses"), rows)
 
 
+def clean() -> str:
+    """Every clean world with what it is, as a table."""
+    from kullback.worlds import CLEAN_WORLDS
+
+    rows = [(f"`{name}`", build.__doc__ or "") for name, build in CLEAN_WORLDS.items()]
+    return _table(("name", "what it is"), rows)
+
+
+def faults() -> str:
+    """Every fault with what it does, as a table."""
+    from kullback.worlds import FAULTS
+
+    rows = [(f"`{name}`", fault.caption) for name, fault in FAULTS.items()]
+    return _table(("name", "what happens"), rows)
+
+
 def _code(text: str) -> str:
     # A bar would end the cell, and within code no escape undoes that.
     return f"`{text.replace('||', '‖')}`" if text else ""
@@ -127,4 +143,10 @@ def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-PARTS = {"commands": command_line, "claims": claims, "codes": codes}
+PARTS = {
+    "commands": command_line,
+    "claims": claims,
+    "codes": codes,
+    "clean": clean,
+    "faults": faults,
+}

@@ -12,6 +12,7 @@ import pytest
 from kullback.cli import app
 from kullback.diagnosis.finding import CODES
 from kullback.formulas import k_family, weights
+from kullback.worlds import CLEAN_WORLDS, FAULTS
 
 ROOT = Path(__file__).parents[2]
 PAGES = {
@@ -71,6 +72,14 @@ def test_the_codes_are_all_there():
     shown = site_pages.on_page_markdown(PAGES["reference/findings.md"])
     for name, code in CODES.items():
         assert f"| `{name}` | {code.caption} | {'yes' if code.accuses else 'no'} |" in shown
+
+
+def test_the_worlds_and_faults_are_all_there():
+    shown = site_pages.on_page_markdown(PAGES["reference/worlds.md"])
+    for name, build in CLEAN_WORLDS.items():
+        assert f"| `{name}` | {build.__doc__} |" in shown
+    for name, fault in FAULTS.items():
+        assert f"| `{name}` | {fault.caption} |" in shown
 
 
 ASKS = {

@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 empty :=
 READY := .venv/.ready-dev$(if $(WITH),-$(subst $(empty) $(empty),-,$(strip $(WITH))))
-.PHONY: help report test lint types layers docs-test browser pictures bench bench-ulps clean
+.PHONY: help report test lint types layers docs docs-test browser pictures bench bench-ulps clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,13 @@ browser: .venv/.ready-dev-browser ## the page in headless Chromium: tests, and s
 pictures: .venv/.ready-dev-browser ## renew the pictures of the page in docs/images
 	.venv/bin/python scripts/pictures.py
 
+# The variable keeps the theme from printing what its authors think of the next release of mkdocs.
+# Not --quiet: it would keep --strict from counting warnings.
+docs: .venv/.ready-docs ## the pages of docs as a site, in build/site
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
+	@echo "The site is file://$(CURDIR)/build/site/index.html"
+	@echo "Its search needs a server: .venv/bin/python -m http.server --directory build/site"
+
 docs-test: .venv/.ready-dev ## the examples of README, docs and docstrings only
 	.venv/bin/pytest src tests/documentation
 
@@ -45,14 +52,18 @@ bench: .venv/.ready-dev ## what the benchmarks measure, into results/ (about for
 bench-ulps: .venv/.ready-dev-torch-jax ## how exact k3 is in NumPy, torch and JAX (half a minute)
 	.venv/bin/python benchmarks/ulps.py
 
-clean: ## remove the environment, caches and reports
-	rm -rf .venv .hypothesis .import_linter_cache .pytest_cache .ruff_cache dist report.html report.json
+clean: ## remove the environment, caches, the site and reports
+	rm -rf .venv .hypothesis .import_linter_cache .pytest_cache .ruff_cache build dist report.html report.json
 	find src tests benchmarks -name __pycache__ -exec rm -rf {} +
 
 # Set-up runs again only when pyproject.toml has changed; what serves the tests serves the command.
 .venv/.ready: pyproject.toml
 	@scripts/setup
 	@touch $@
+
+.venv/.ready-docs: pyproject.toml
+	@scripts/setup docs
+	@touch .venv/.ready $@
 
 .venv/.ready-dev: pyproject.toml
 	@scripts/setup dev

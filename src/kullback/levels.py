@@ -28,7 +28,7 @@ class Totals(NamedTuple):
 
     A mean of means weighs a short batch like a long one. Add the totals and divide once.
 
-    Args:
+    Attributes:
         total: Sum of the values over all tokens.
         tokens: Number of tokens.
         sequence_means: Sum over sequences of the mean of their tokens.

@@ -12,15 +12,11 @@ ROOT = Path(__file__).parents[2]
 def test_how_often_clean_data_was_accused():
     lines = (ROOT / "results" / "accusations.jsonl").read_text(encoding="utf-8").splitlines()
     clean = [cell for cell in map(json.loads, lines) if cell["cell"].startswith("clean/")]
-    said = re.search(
-        r"(\d+) of ([\d,]+) reports on clean data", (ROOT / "CHANGELOG.md").read_text()
-    )
-    assert said
-    accused, reports = int(said[1]), int(said[2].replace(",", ""))
-    assert (sum(c["accused"] for c in clean), sum(c["reports"] for c in clean)) == (
-        accused,
-        reports,
-    )
+    found = sum(c["accused"] for c in clean), sum(c["reports"] for c in clean)
+    for page in ("CHANGELOG.md", "docs/is-my-sampler-my-policy.md"):
+        said = re.search(r"(\d+) of ([\d,]+)\s+reports", (ROOT / page).read_text())
+        assert said
+        assert (int(said[1]), int(said[2].replace(",", ""))) == found
     assert all(cell["accused"] <= 0.01 * cell["reports"] for cell in clean)
 
 
@@ -30,6 +26,9 @@ def test_how_often_the_interval_held():
     for sigma, low, high in ((0.6, 92, 94), (1.2, 79, 87)):
         few = [c["coverage"] for c in cells if c["sigma"] == sigma and c["prompts"] <= 50]
         assert (round(100 * min(few)), round(100 * max(few))) == (low, high)
+        for page in ("architecture.md", "intervals.md"):
+            text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+            assert re.search(rf"{low}\s+to\s+{high}\s+%", text)
 
 
 def test_damaged_dumps_became_no_traceback_and_no_wrong_number():

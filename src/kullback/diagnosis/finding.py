@@ -63,6 +63,11 @@ class Finding:
 
     Raises:
         ValueError: The code is none of ``CODES``.
+
+    Example:
+        >>> gap = Finding("missing-values", "warning", "certain", "A gap.", "Left out.", "Log it.")
+        >>> gap.accuses, CODES[gap.code].caption
+        (True, 'log-probs inside the mask were not logged')
     """
 
     code: str

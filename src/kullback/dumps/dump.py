@@ -121,6 +121,14 @@ class Dump:
             (JSON lines, Arrow streams, packed rows, one row per token).
         damaged_rows: How many rows were left out in the last reading.
         damaged: The first 1000 of them, each with its file, place and reason.
+
+    Example:
+        >>> from kullback.dumps import demo_path
+        >>> dump = read(demo_path())
+        >>> print(dump)
+        <Dump: 1 files of kullback Parquet, 128 rows, sampler rollout>
+        >>> dump.roles
+        ('rollout', 'old', 'current', 'reference', 'strong', 'rescored')
     """
 
     def __init__(

@@ -47,6 +47,18 @@ class Summary:
         cluster_kind: ``prompt`` or ``sequence``.
         by: Of each question, its cells along each axis that was asked for.
         refused: Of the axes that were wished for and cannot be had, why.
+
+    Raises:
+        ValueError: By ``a + b``, if the two sides answer different questions, are split by
+            different axes, or one is clustered by prompt and the other by sequence.
+
+    Example:
+        >>> from kullback.columns import pack
+        >>> first = summarize([pack({"old": [[-1.0, -0.5]], "current": [[-1.1, -0.25]]})])
+        >>> second = summarize([pack({"old": [[-2.0]], "current": [[-1.5]]})])
+        >>> [state] = (first + second).questions.values()
+        >>> state.tokens, round(state.total("k1"), 6)
+        (3, -0.65)
     """
 
     questions: dict[Question, QuestionState]

@@ -37,6 +37,11 @@ class Shape:
         variance_k_lambda: Var_p(k_lambda) at lambda_star.
         S: chi2 / (2 J): below 1 k3 is the less noisy, above 1 k1.
         reason: why numbers are missing; empty when none are.
+
+    Example:
+        >>> smooth = shape([0.5, 0.5], [0.6, 0.4])
+        >>> round(smooth.jeffreys, 6), round(smooth.chi2_qp, 6), round(smooth.lambda_star, 6)
+        (0.040547, 0.04, 1.013663)
     """
 
     kl_pq: Number

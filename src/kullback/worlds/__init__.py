@@ -3,6 +3,16 @@
 `Tabular` (every sequence enumerated), `Mixture` (like a language model's tokens) and `Gaussian`
 each have roles, a sampler, `exact(question)` and `sample(rng)`. `CLEAN_WORLDS` holds honest ones,
 `FAULTS` what goes wrong between a sampler and its log.
+
+Example:
+    >>> import numpy as np
+    >>> from kullback.question import Question
+    >>> world = CLEAN_WORLDS["shifted_normals"](prompts=8)
+    >>> world.exact(Question("rollout", "reference"))
+    0.125
+    >>> columns = world.sample(np.random.default_rng(0))
+    >>> len(columns.lengths), len(columns)
+    (64, 1280)
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kullback.diagnosis.finding import CODES, Diagnosis, Finding
+from kullback.diagnosis.finding import CODES, Diagnosis, Finding, decided
 
 
 def finding(code: str, severity: str) -> Finding:
@@ -33,3 +33,19 @@ def test_only_an_accusing_code_accuses():
         "mean-owned-by-few",
         "too-few-clusters",
     }
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "said"),
+    [
+        (0.2, 0.1, "between 0.1 and 0.2 decides the other way"),
+        (0.1, 0.2, "between 0.1 and 0.2 decides the other way"),
+        (-0.1, 0.0, "Its sign is wrong"),
+        (0.1, 0.1, ""),
+        (float("nan"), 0.1, ""),
+        (0.1, float("nan"), ""),
+    ],
+)
+def test_a_wrong_number_flips_what_lies_between_it_and_the_right_one(wrong, right, said):
+    assert said in decided(wrong, right)
+    assert bool(said) is bool(decided(wrong, right))

@@ -39,6 +39,18 @@ def test_the_verb_agrees_with_the_number_of_tokens(few, said):
     assert found.claim.startswith(said)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_what_the_few_tokens_cost_is_the_mean_without_them(sign):
+    log_p = np.full(300, -30.0)
+    log_q = log_p - 0.01
+    log_q[7] += 20.0 * sign
+    found = codes(pack({"p": log_p, "q": log_q}, lengths=1))["mean-owned-by-few"]
+    name = found.numbers["KL(p||q)"]["sum_of"]
+    terms = {"k1": log_p - log_q, "k3": np.expm1(log_q - log_p) - (log_q - log_p)}[name]
+    left = (terms.sum() - terms[7]) / 300
+    assert f"is {terms.mean():.3g} with them and {left:.3g} without" in found.cost
+
+
 def test_an_even_sum_is_owned_by_nobody():
     log_p = np.full((300, 1), -1.0)
     assert "mean-owned-by-few" not in codes(pack({"p": log_p, "q": log_p - 0.1}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from kullback.diagnosis.finding import Check, Diagnosis, Finding
+from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
 from kullback.estimation.estimate import from_state
 from kullback.estimation.question_state import LAGS, QuestionState
 from kullback.estimation.summary import Summary
@@ -95,7 +95,7 @@ def _text_cost(moves: dict[Question, _Move]) -> tuple[str, dict[str, float | str
     with_them, without = moves[question].k3
     text = (
         f"With them {question} is {with_them:.4g} nats per token by k3, without them "
-        f"{without:.4g}: {factors[question]:.1f} times."
+        f"{without:.4g}: {factors[question]:.1f} times. {decided(with_them, without)}"
     )
     return text, {"question": str(question), "k3_with": with_them, "k3_without": without}
 
@@ -158,6 +158,7 @@ def _shift_finding(
     shared = shifted_roles(summary)
     role = shared.pop() if len(shared) == 1 else ""
     question, (lag, numbers) = next(iter(shifted.items()))
+    logged, moved = (numbers[f"variance_lag_{at}"] / 2 for at in (0, lag))
     who = f"the log-probs of {role} stand" if role else f"one side of {question} stands"
     return Finding(
         code="shifted-by-one",
@@ -170,7 +171,9 @@ def _shift_finding(
             f"{numbers[f'variance_lag_{lag}']:.3g}. So {who} one token off."
         ),
         numbers=numbers | {"lag": float(lag)},
-        cost="Every number of these pairs compares different tokens and means nothing.",
+        cost="Every number of these pairs compares different tokens and means nothing. Half the "
+        f"variance, near 0 about the KL, is {logged:.3g} as logged and {moved:.3g} one token on. "
+        f"{decided(logged, moved)}",
         advice="Logits at position t score the token at t + 1: shift once, and only once, when "
         "log-probs are gathered; drop the first or the last entry, not the same one on both sides.",
         where=tuple(str(token.place) for token in summary.questions[question].top_k1[:3]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kullback.columns import SENTINEL
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.padding_state import Runs
@@ -112,8 +113,9 @@ def _sentinel(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
         claim=f"{state.sentinel} of {state.tokens} log-probs of {role} are −9999: the engine had "
         "none there, or clamped a −inf.",
         numbers={"sentinels": state.sentinel, "tokens": state.tokens},
-        cost="They are left out and counted here. Averaged by a trainer, each adds thousands of "
-        "nats to a sum of k1.",
+        cost="They are left out and counted here. A trainer that averages them in is off by "
+        f"{-SENTINEL * state.sentinel / state.tokens:.3g} nats per token: every stop rule fires, "
+        "or none does.",
         advice="Ask the engine for the sampled token's log-prob always, or mask these tokens.",
         where=_places(state, "sentinel"),
     )

@@ -90,6 +90,23 @@ class Finding:
         return CODES[self.code].accuses
 
 
+def decided(wrong: float, right: float) -> str:
+    """Which decision it flips to act on one value of a KL where another one is right.
+
+    Example:
+        >>> decided(0.0164, 0.003144)
+        'A stop rule or a target between 0.00314 and 0.0164 decides the other way.'
+        >>> decided(-0.0013, 0.0031)
+        'Its sign is wrong: a penalty by it is a reward, and no stop rule ever fires.'
+    """
+    if wrong < 0 <= right:
+        return "Its sign is wrong: a penalty by it is a reward, and no stop rule ever fires."
+    low, high = sorted((wrong, right))
+    if not low < high:  # nor if one of them is no number
+        return ""
+    return f"A stop rule or a target between {low:.3g} and {high:.3g} decides the other way."
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """One thing looked for: passed, failed, or not possible with this dump (and what to log).

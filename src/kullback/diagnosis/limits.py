@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kullback.diagnosis.finding import Diagnosis, Finding
+from kullback.diagnosis.finding import Diagnosis, Finding, decided
 from kullback.estimation.contributors import Contributor
 from kullback.estimation.estimate import FEW_CLUSTERS, FEW_LEFT, ess_fraction, from_state
 from kullback.estimation.question_state import QuestionState
@@ -48,9 +48,10 @@ def _no_weight(summary: Summary, question: Question) -> Finding | None:
             "clip_fraction": state.total("clipped") / state.tokens,
         },
         cost=f"It is off by {off:+.3g}, {abs(off) / best.standard_error:.1f} standard errors of "
-        f"the weighted estimate, whose weights leave {share:.0%} of the tokens."
+        f"the weighted estimate, whose weights leave {share:.0%} of the tokens. "
+        f"{decided(plain.mean, best.mean)}"
         if best.standard_error > 0
-        else f"It is off by {off:+.3g}.",
+        else f"It is off by {off:+.3g}. {decided(plain.mean, best.mean)}",
         advice=f"Ask {asked}.",
     )
 
@@ -70,9 +71,18 @@ def _weights(question: Question, state: QuestionState) -> Finding | None:
         f"{share:.1%} of {state.tokens} tokens, and the largest is {state.weight_max:.3g}.",
         numbers={"ess_fraction": share, "weight_max": state.weight_max, "tokens": state.tokens},
         cost=f"What {question.p} would do where {question.sampler} seldom went was not seen; "
-        "neither the estimate nor its interval can show how much of the KL that is.",
+        f"neither the estimate nor its interval can show how much of the KL that is.{_told(state)}",
         advice=f"Sample from {question.p}, or log the exact KL or the logits at these prefixes.",
     )
+
+
+def _told(state: QuestionState) -> str:
+    """What the exact KL at these prefixes says of the estimate, if it is logged at every token."""
+    exact = state.total("exact_tokens")
+    if exact != state.tokens:
+        return ""
+    truth, mean = state.total("exact") / exact, from_state(state).mean
+    return f" At these prefixes it is {truth:.3g}. {decided(mean, truth)}"
 
 
 def _few_tokens(summary: Summary) -> Finding | None:
@@ -92,6 +102,9 @@ def _few_tokens(summary: Summary) -> Finding | None:
     few = _fewest(top)
     share *= sum(one.size for one in few) / sum(one.size for one in top)
     own = "owns" if len(few) == 1 else "own"
+    signs = (1 if name == "k3" or one.log_p > one.log_q else -1 for one in few)
+    mean = state.total(name) / state.tokens
+    left = mean - sum(s * one.size for s, one in zip(signs, few, strict=True)) / state.tokens
     return Finding(
         code="mean-owned-by-few",
         severity="note",
@@ -100,7 +113,8 @@ def _few_tokens(summary: Summary) -> Finding | None:
         claim=f"{len(few)} of {state.tokens} tokens {own} {share:.0%} of the sum of "
         f"{'|k1|' if name == 'k1' else name} of {question}. The first is {_spoken(top[0])}.",
         numbers={str(q): {"sum_of": one[0], "share": one[1]} for q, one in owned.items()},
-        cost=f"Another batch without such tokens would show another {name}.",
+        cost=f"The mean of {name} is {mean:.3g} with them and {left:.3g} without; another batch "
+        f"has others, or none. {decided(mean, left)}",
         advice="Look at these tokens first: they decide the number.",
         where=tuple(str(one.place) for one in top[:3]),
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kullback.diagnosis.finding import Check, Diagnosis, Finding
+from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
 from kullback.diagnosis.sampler_tests import (
     FEWEST_CLUSTERS,
     FEWEST_PREFIXES,
@@ -161,11 +161,11 @@ def _bound_cost(summary: Summary, question: Question, value: float) -> str:
         truth = state.total("exact") / exact
         return (
             f"The exact {question} at these prefixes is {truth:.4g}; the estimate says "
-            f"{value:.4g}. A rule that acts on this number acts on its wrong sign."
+            f"{value:.4g}. {decided(value, truth)}"
         )
     return (
         f"No KL is below 0, so this number is off by at least {-value:.4g}; every other one that "
-        f"takes {question.p} as the sampler is off too."
+        f"takes {question.p} as the sampler is off too. {decided(value, 0.0)}"
     )
 
 

@@ -95,7 +95,7 @@ class Comparison:
         ... )
         >>> [found] = compare(a, b)
         >>> round(found.difference, 4), round(found.standard_error, 4), found.shared, found.verdict
-        (0.1, 0.2562, 3, 'within-noise')
+        (0.1, 0.2566, 3, 'within-noise')
     """
 
     question: Question

@@ -57,12 +57,12 @@ def refusal(batches: list[Columns], *steps: str) -> str:
 
 def test_a_step_that_is_not_there_is_refused_with_those_that_are() -> None:
     both = [batch(0, [3, 12]), batch(1, [7, 3])]
-    assert refusal(both, "3", "4") == "there is no sequence of step 4, but of 3, 7, 12"
-    assert "of step 4, five, but of 3, 7, 12" in refusal(both, "4", "five")
+    assert refusal(both, "3", "4") == "no sequence is of step 4; the steps there are: 3, 7, 12"
+    assert "of step 4, five; the steps there are: 3, 7, 12" in refusal(both, "4", "five")
     assert refusal([batch(0, [1.5, np.nan, 2.0])], "3", "2") == (
-        "there is no sequence of step 3, but of 1.5, 2"
+        "no sequence is of step 3; the steps there are: 1.5, 2"
     )
-    assert "none that was logged" in refusal([batch(0, [np.nan])], "3", "4")
+    assert "there are: none, since null" in refusal([batch(0, [np.nan])], "3", "4")
     assert "10, 3, b" in refusal([batch(0, ["3", "b", "10", None], object)], "x", "3")
     many = refusal([batch(0, np.arange(100))], "0", "100")
     assert many.endswith("18, 19 … 99 (100 in all)")

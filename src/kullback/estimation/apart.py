@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.columns import Columns
-from kullback.estimation.axes import require_axes
 from kullback.estimation.summary import Summary, checked, in_order
 from kullback.question import Question
 
@@ -57,7 +56,11 @@ def summarize_steps(
     seen: set[Any] = set()
 
     def note(columns: Columns) -> None:
-        require_axes(columns, ["step"])
+        if "step" not in columns.labels:
+            raise ValueError(
+                "no step was read: log a column step, one number per sequence, or map the one that "
+                "is it (step=COLUMN)"
+            )
         seen.update(columns.labels["step"].tolist())
         if on_batch:
             on_batch(columns)
@@ -73,7 +76,7 @@ def summarize_steps(
     found = tuple(total for total in totals if total is not None)
     if len(found) < len(steps):
         absent = ", ".join(step for step, one in zip(steps, totals, strict=True) if one is None)
-        raise ValueError(f"there is no sequence of step {absent}, but of {_listed(seen)}")
+        raise ValueError(f"no sequence is of step {absent}; the steps there are: {_listed(seen)}")
     return found
 
 
@@ -104,7 +107,7 @@ def _listed(seen: set[Any]) -> str:
     """The steps there are, ascending, the first of them if they are many; texts behind numbers."""
     known = [one for one in seen if one is not None and one == one]
     if not known:
-        return "none that was logged"
+        return "none, since null stands in every row"
     ordered = sorted(known, key=lambda one: (isinstance(one, str), one))
     names = list(dict.fromkeys(map(_spoken, ordered)))
     more = f" … {names[-1]} ({len(names)} in all)" if len(names) > NAMED else ""

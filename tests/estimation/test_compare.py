@@ -220,7 +220,7 @@ def test_what_sequences_of_one_prompt_share_is_not_forgotten() -> None:
         sides = halves(world.sample(np.random.default_rng([8, seed])), 0)
         apart = [replace(s, clusters=np.arange(len(s.lengths), dtype=np.uint64)) for s in sides]
         apart[1] = replace(apart[1], clusters=apart[1].clusters + np.uint64(10**6))
-        rows.append((one(*sides, asked), one(*apart, asked)))
+        rows.append((one(sides[0], sides[1], asked), one(apart[0], apart[1], asked)))
     ratio = np.mean([right.standard_error / wrong.standard_error for right, wrong in rows])
     assert ratio > 1.2
 

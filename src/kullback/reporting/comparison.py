@@ -122,11 +122,11 @@ def _on_shared(change: Change) -> dict[str, float]:
 def _trust(a: dict[str, Any], b: dict[str, Any], reason: str | None) -> dict[str, Any]:
     """The worse of both sides, because of what; a reason of one side alone has its name."""
     verdict = min((a["verdict"], b["verdict"]), key=WORST_FIRST.index)
-    because = [code if code in b["because"] else f"A: {code}" for code in a["because"]]
-    because += [f"B: {code}" for code in b["because"] if code not in a["because"]]
+    ours, theirs = (one["because"] if one["verdict"] == verdict else [] for one in (a, b))
+    because = [code if code in theirs else f"A: {code}" for code in ours]
+    because += [f"B: {code}" for code in theirs if code not in ours]
     if reason is not None:
-        verdict = "no"
-        because += [reason] if reason not in because else []
+        verdict, because = "no", list(dict.fromkeys([*because, reason]))
     return {"verdict": verdict, "because": because}
 
 

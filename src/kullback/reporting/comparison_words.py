@@ -162,7 +162,9 @@ def whose(finding: dict[str, Any]) -> str:
 def in_common(made: dict[str, Any]) -> str:
     """The codes that both sides have, in a line; empty where there are none."""
     codes = dict.fromkeys(one["code"] for one in made["findings"] if not one["alone"])
-    return f"On both sides, and told in full by kullback report: {', '.join(codes)}." if codes else ""
+    return (
+        f"On both sides, and told in full by kullback report: {', '.join(codes)}." if codes else ""
+    )
 
 
 def not_compared(made: dict[str, Any]) -> list[str]:

@@ -14,6 +14,7 @@ import kullback as kb
 from kullback.columns import Columns, pack
 from kullback.estimation.compare import Comparison, compare, kish
 from kullback.estimation.estimate import METHODS
+from kullback.estimation.question_state import QuestionState
 from kullback.estimation.summary import Summary, summarize
 from kullback.question import LEVELS, Question
 from kullback.worlds import Mixture, Tabular, three_tokens
@@ -33,12 +34,18 @@ def drawn(seed: int, ids: Any, *, shift: float = 0.0, longest: int = 5) -> Colum
     return pack({"old": p, "current": q, "s": p - 0.1}, lengths=lengths, clusters=ids, exact=exact)
 
 
+EMPTY = summarize([drawn(0, [1])], questions=[ASKED])
+
+
+def summary(columns: Columns, *questions: Question) -> Summary:
+    """A summary of what is compared, and of nothing else: so that thousands can be made."""
+    states = {question: QuestionState.of(columns, question) for question in questions}
+    return replace(EMPTY, questions=states, cluster_kind=columns.cluster_kind)
+
+
 def one(a: Columns | Summary, b: Columns | Summary, question: Any = ASKED, **how: Any):
     asked = Question.parse(question) if isinstance(question, str) else question
-    sides = [
-        side if isinstance(side, Summary) else summarize([side], questions=[asked])
-        for side in (a, b)
-    ]
+    sides = [side if isinstance(side, Summary) else summary(side, asked) for side in (a, b)]
     (found,) = compare(*sides, **how)
     return found
 
@@ -135,7 +142,7 @@ def test_the_squared_error_has_the_variance_as_its_mean(shift: int) -> None:
 
 # --- Simulated: prompts that differ, shared in part ---------------------------------------------
 
-PROMPTS, EACH, SAMPLES = 32, 4, 500
+PROMPTS, EACH, SAMPLES = 32, 4, 400
 
 
 def prompt_effects() -> Mixture:
@@ -161,18 +168,14 @@ def halves(sample: Columns, shared: int) -> tuple[Columns, Columns]:
     first = PROMPTS - shared
     mine = (prompt < PROMPTS) & (half < EACH)
     theirs = (prompt >= first) & (prompt < first + PROMPTS) & (half >= EACH)
-    a, b = (
-        replace(
-            sample.take(np.flatnonzero(chosen)),
-            log_probs={"rollout": side.log_probs["rollout"], "current": side.log_probs[role]},
-            entropy={},
-            text=None,
-            tokens=None,
-        )
-        for chosen, role in ((mine, "before"), (theirs, "after"))
-        for side in [sample.take(np.flatnonzero(chosen))]
-    )
-    return a, b
+    bare = replace(sample, entropy={}, tokens=None, token_bytes=None, text=None)
+
+    def side(chosen: np.ndarray, role: str) -> Columns:
+        part = bare.take(np.flatnonzero(chosen))
+        logs = {"rollout": part.log_probs["rollout"], "current": part.log_probs[role]}
+        return replace(part, log_probs=logs)
+
+    return side(mine, "before"), side(theirs, "after")
 
 
 def calibration(errors: np.ndarray, differences: np.ndarray) -> float:
@@ -193,7 +196,7 @@ def test_intervals_hold_and_errors_are_calibrated_where_prompts_differ(shared: i
     found: dict[Question, list[Comparison]] = {question: [] for question in asked}
     for seed in range(SAMPLES):
         sides = halves(world.sample(np.random.default_rng([7, seed])), shared)
-        a, b = (summarize([side], questions=asked) for side in sides)
+        a, b = (summary(side, *asked) for side in sides)
         for one in compare(a, b):
             found[one.question].append(one)
     for question, rows in found.items():
@@ -210,6 +213,26 @@ def test_intervals_hold_and_errors_are_calibrated_where_prompts_differ(shared: i
             assert calibration(twin, differences) > 5, question
         elif not shared:
             assert errors == pytest.approx(twin, rel=1e-12)
+
+
+@pytest.mark.parametrize(("size_a", "size_b"), [(1.0, 0.1), (0.1, 1.0)])
+def test_students_t_holds_where_one_side_has_few_prompts(size_a: float, size_b: float) -> None:
+    """64 prompts against six. Wrong twins: the normal, and the freedom of the smaller side."""
+    rng, held = np.random.default_rng(9), np.zeros(3)
+    for _ in range(1000):
+        sides = [
+            pack({"old": size * rng.normal(size=(n, 1)), "current": np.zeros((n, 1))}, clusters=ids)
+            for n, size, ids in ((64, size_a, np.arange(64)), (6, size_b, np.arange(100, 106)))
+        ]
+        found = one(sides[0], sides[1])
+        reaches = [stdtrit(degrees, 0.975) * found.standard_error for degrees in (1e9, 5)]
+        held += [found.low <= 0 <= found.high, *(abs(found.difference) <= r for r in reaches)]
+    off = (held / 1000 - 0.95) / np.sqrt(0.95 * 0.05 / 1000)
+    assert abs(off[0]) < 5
+    if size_b > size_a:
+        assert off[1] < -5
+    else:
+        assert off[2] > 5
 
 
 def test_what_sequences_of_one_prompt_share_is_not_forgotten() -> None:

@@ -81,19 +81,17 @@ def _question(one: dict[str, Any]) -> str:
         marks = ", ".join([*change["marks"], *([change["reason"]] if change["reason"] else [])])
         rows.append(
             (method, number(change["a"]["mean"], 4), number(change["b"]["mean"], 4),
-             *_difference(change), CHANGES[change["verdict"]], change["scope"], marks)
+             *_difference(change), CHANGES[change["verdict"]], marks)
         )  # fmt: skip
         if shared := change["on_shared"]:
-            rows.append(
-                (f"{method}, shared alone", "–", "–", *_difference(shared), "", change["scope"], "")
-            )
+            rows.append((f"{method}, shared alone", "–", "–", *_difference(shared), "", ""))
     head = ("method", "A", "B", "B − A", "interval", "error", "degrees of freedom", "change",
-            "scope", "marks")  # fmt: skip
+            "marks")  # fmt: skip
     paired = pairing(one["pairing"])
     return (
         f"<details><summary>{escape(one['question']['text'])}</summary>\n"
         f"{_paragraph(f'The sides are {paired}.', 'dim')}"
-        f"{table(head, rows, text=(8, 9))}</details>"
+        f"{table(head, rows, text=(8,))}</details>"
     )
 
 

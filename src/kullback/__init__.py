@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from kullback.diagnosis.diagnose import diagnose
     from kullback.diagnosis.finding import Diagnosis, Finding
     from kullback.dumps import Dump, demo_path, read, write
+    from kullback.estimation.compare import Comparison, compare
     from kullback.estimation.estimate import Estimate, estimate
     from kullback.estimation.summary import Summary, summarize
     from kullback.formulas.categorical import entropy, exact
@@ -29,6 +30,7 @@ _HOMES = {
     "diagnosis.diagnose": ("diagnose",),
     "diagnosis.finding": ("Diagnosis", "Finding"),
     "dumps": ("Dump", "demo_path", "read", "write"),
+    "estimation.compare": ("Comparison", "compare"),
     "estimation.estimate": ("Estimate", "estimate"),
     "estimation.summary": ("Summary", "summarize"),
     "formulas.categorical": ("entropy", "exact"),
@@ -42,6 +44,7 @@ _HOMES = {
 
 __all__ = [
     "Columns",
+    "Comparison",
     "Diagnosis",
     "Dump",
     "Estimate",
@@ -50,6 +53,7 @@ __all__ = [
     "Shape",
     "Summary",
     "Totals",
+    "compare",
     "demo_path",
     "diagnose",
     "divergence",

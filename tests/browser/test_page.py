@@ -14,6 +14,8 @@ import pytest
 
 import kullback as kb
 from kullback.cli.report import demo_report
+from kullback.reporting.comparison import comparison
+from kullback.reporting.comparison_html import comparison_page
 from kullback.reporting.document import document
 from kullback.reporting.write import write_html
 from kullback.worlds import CLEAN_WORLDS
@@ -161,6 +163,18 @@ def test_text_of_a_dump_cannot_act(browser, tmp_path):
     seen = Seen(browser, tmp_path / "evil.html")
     seen.open_all()
     assert evil in seen.tab.locator("body").inner_text()
+    seen.assert_quiet()
+
+
+def test_the_page_of_a_comparison_is_drawn(browser, tmp_path):
+    whole = CLEAN_WORLDS["training_loop"](16).sample(np.random.default_rng(0))
+    a, b = (kb.summarize([whole.take(slice(8 * i, 8 * i + 96))]) for i in (0, 4))
+    write_html(comparison(a, b), tmp_path / "change.html", comparison_page)
+    seen = Seen(browser, tmp_path / "change.html", 390)
+    seen.open_all()
+    assert seen.tab.locator(".plot svg").count() == 1
+    assert seen.tab.evaluate("document.documentElement.scrollWidth") <= 390
+    seen.tab.screenshot(path=SCREENSHOTS / "change-390-light.png", full_page=True)
     seen.assert_quiet()
 
 

@@ -82,6 +82,32 @@ def test_folding_keeps_the_clustered_error_and_the_number_of_clusters() -> None:
     assert np.abs(np.array(kish) - 1).max() < 0.3
 
 
+def test_side_by_side_the_sums_stand_under_the_keys_of_both() -> None:
+    a, b = of([1, 2, 2], [1.0, 2.0, 3.0]), of([2, 3], [10.0, 20.0])
+    keys, ours, theirs = a.beside(b)
+    one, two, three = (int(cluster_keys([i])[0]) for i in (1, 2, 3))
+    told = {int(k): (x, y) for k, x, y in zip(keys, ours[0], theirs[0], strict=True)}
+    assert told == {one: (1.0, 0.0), two: (5.0, 10.0), three: (0.0, 20.0)}
+    folded = of(range(2000), np.ones(2000))
+    keys, ours, theirs = folded.beside(a)
+    assert keys.tolist() == folded.keys.tolist()
+    assert (ours.sum(), theirs.sum(), np.count_nonzero(theirs)) == (2000, 6.0, 2)
+
+
+def test_shared_clusters_are_counted_and_of_many_estimated() -> None:
+    assert of([1, 2, 3], np.ones(3)).shared(of([3, 4, 3], np.ones(3))) == 1
+    many = of(range(5000), np.ones(5000))
+    assert many.shared(many) == many.clusters
+    assert many.shared(of(range(5000, 9000), np.ones(4000))) == 0
+    found = [
+        of(range(s, s + 5000), np.ones(5000)).shared(of(range(s + 2000, s + 7000), np.ones(5000)))
+        for s in range(0, 200_000, 10_000)
+    ]
+    # Of 7000 clusters 3/7 are shared: the share is known to 0.016/0.43, the number to 3 per cent.
+    assert np.mean(found) == pytest.approx(3000, rel=0.05)
+    assert np.std(found) < 0.1 * 3000
+
+
 def test_the_effective_number_is_kishs_and_never_above_the_number() -> None:
     assert of([1, 2, 3], [6.0, 1.0, 1.0]).effective(0) == pytest.approx(64 / 38)
     for start in range(0, 80_000, 8_000):

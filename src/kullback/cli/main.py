@@ -12,6 +12,7 @@ import sys
 import click
 
 from kullback import __version__
+from kullback.cli.compare import compare
 from kullback.cli.report import report
 
 
@@ -22,6 +23,7 @@ def app() -> None:
 
 
 app.add_command(report)
+app.add_command(compare)
 
 
 def main() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from kullback.cli.delivery import deliver
 from kullback.cli.failing import fail, is_grave, one_sentence, require_place
 from kullback.cli.reading import axes_of, columns_by_role, opened, progress
 
@@ -88,6 +89,8 @@ def report(
     Exit status: 0 whatever was found, 1 if --fail-on says so, 2 if the input cannot be read.
     """
     from kullback.question import Question
+    from kullback.reporting.html import page
+    from kullback.reporting.text import print_report
 
     if bool(files) == demo:
         fail("name the files to read, or give --demo for the bundled rollouts")
@@ -104,7 +107,8 @@ def report(
         else:
             dump = opened(files, axes, map=named, strict=strict)
             found = _report(dump, asked, by=axes, jobs=jobs)
-        _deliver(found, html, json, [str(question) for question in asked], axes)
+        show = partial(print_report, asked=[str(question) for question in asked], by=axes)
+        deliver(found, html=html, json=json, page=page, show=show)
     if fail_on and is_grave(found, fail_on):
         sys.exit(1)
 
@@ -133,29 +137,3 @@ def _report(
             dump, questions=list(asked), by=by, also=DRAWN, jobs=jobs, on_batch=on_batch
         )
     return document(summary, source_of(dump))
-
-
-def _deliver(
-    report: dict[str, Any],
-    html: str | None,
-    json: str | None,
-    asked: Collection[str],
-    by: Collection[str],
-) -> None:
-    from kullback.reporting.write import as_json, write_html, write_json
-
-    if html:
-        write_html(report, Path(html))
-    if json == "-":
-        sys.stdout.write(as_json(report))
-        return
-    if json:
-        write_json(report, Path(json))
-    from rich.console import Console
-
-    from kullback.reporting.text import print_report
-
-    print_report(report, Console(highlight=False), asked=asked, by=by)
-    for path in (html, json):
-        if path:
-            sys.stdout.write(f"Wrote {path}\n")

@@ -16,6 +16,7 @@ from kullback.question import Question
 
 FEW_CLUSTERS = 50  # below, Student's interval is known to cover less than it says
 FEW_LEFT = 0.1  # share of tokens left by the weights, below which they decide, not the data
+TOO_FEW = "one effective cluster: no error can be told from fewer than two"
 # What can be asked for, and the per-token term whose mean it is; auto is k1 for now.
 METHODS = {"auto": "k1", "k1": "k1", "k2": "k2", "k3": "k3", "exact": "exact"}
 
@@ -184,14 +185,13 @@ def from_state(
     if not 0 < confidence < 1:
         raise ValueError(f"confidence {confidence} is not between 0 and 1")
     term, question = METHODS[method], state.question
-    below = _denominator(question, term)
-    effective = state.effective_clusters("sequences" if below == "sequences" else "tokens")
+    above, below = ratio_of(question, term)
+    effective = state.effective_clusters(sizes_of(below))
     reason = _no_number(state, method)
     interval = NOTHING
     if reason is None:
-        name = f"mean_of_{term}" if question.level == "sequence_mean" else term
         interval = ratio_interval(
-            state.by_group(name), state.by_group(below), effective=effective, confidence=confidence
+            state.by_group(above), state.by_group(below), effective=effective, confidence=confidence
         )
         reason = _no_interval(state, interval, effective)
     if method == "exact" and interval.mean == interval.mean:
@@ -211,6 +211,22 @@ def from_state(
         marks=_marks(state, method, effective, in_sample),
         reason=reason,
     )
+
+
+def ratio_of(question: Question, term: str) -> tuple[str, str]:
+    """The two sums whose ratio is the mean of a term at the level of a question.
+
+    Example:
+        >>> ratio_of(Question("p", "q"), "k1")
+        ('k1', 'tokens')
+    """
+    above = f"mean_of_{term}" if question.level == "sequence_mean" else term
+    return above, _denominator(question, term)
+
+
+def sizes_of(below: str) -> str:
+    """The sum that says how large a cluster is, where this one stands below the line."""
+    return "sequences" if below == "sequences" else "tokens"
 
 
 def _denominator(question: Question, term: str) -> str:
@@ -258,7 +274,7 @@ def _no_interval(state: QuestionState, interval: Interval, effective: float) -> 
     if interval.low == interval.low:
         return None
     if effective < FEWEST_EFFECTIVE:
-        return "one effective cluster: no error can be told from fewer than two"
+        return TOO_FEW
     return "the error overflows"
 
 

@@ -42,13 +42,34 @@ class Groups:
 
     @np.errstate(over="ignore", invalid="ignore")  # what overflows becomes a reason
     def __add__(self, other: Groups) -> Groups:
+        keys, ours, theirs = self.beside(other)
+        smallest = np.union1d(self.smallest, other.smallest)[:KEPT]
+        folded = self.folded or other.folded
+        return Groups(keys, ours + theirs, smallest, folded)._fold_if_many()
+
+    def beside(
+        self, other: Groups
+    ) -> tuple[NDArray[np.uint64], NDArray[np.float64], NDArray[np.float64]]:
+        """The groups of either, and the sums of each over them: 0 where a side has none."""
         a, b = (self._fold(), other._fold()) if self.folded or other.folded else (self, other)
         keys = np.union1d(a.keys, b.keys)
-        sums = np.zeros((len(a.sums), len(keys)))
-        sums[:, np.searchsorted(keys, a.keys)] += a.sums
-        sums[:, np.searchsorted(keys, b.keys)] += b.sums
-        smallest = np.union1d(a.smallest, b.smallest)[:KEPT]
-        return Groups(keys, sums, smallest, a.folded)._fold_if_many()
+        ours, theirs = np.zeros((2, len(a.sums), len(keys)))
+        ours[:, np.searchsorted(keys, a.keys)] = a.sums
+        theirs[:, np.searchsorted(keys, b.keys)] = b.sums
+        return keys, ours, theirs
+
+    def shared(self, other: Groups) -> int:
+        """How many clusters both have; from the smallest keys of both where they share groups.
+
+        The smallest keys are a random draw of all clusters of either side, so the share of them
+        that both have is that of all; with 1024 of them it is off by 1.6 points at most (one
+        standard deviation).
+        """
+        common = np.intersect1d(self.smallest, other.smallest)
+        if not (self.folded or other.folded):
+            return len(common)
+        smallest = np.union1d(self.smallest, other.smallest)[:KEPT]
+        return round(np.isin(smallest, common).mean() * _counted(smallest))
 
     def _fold_if_many(self) -> Groups:
         return self._fold() if len(self.keys) > KEPT else self
@@ -63,14 +84,8 @@ class Groups:
 
     @property
     def clusters(self) -> int:
-        """How many clusters there are; from their smallest keys where they share groups.
-
-        Keys are uniform on 64 bits, so the k-th smallest of n stands near k/n of the range
-        (Bar-Yossef et al. 2002); with k = 1024 the relative error is about 3 %.
-        """
-        if not self.folded:
-            return len(self.keys)
-        return round((KEPT - 1) / (float(self.smallest[-1]) / 2.0**64))
+        """How many clusters there are; from their smallest keys where they share groups."""
+        return _counted(self.smallest) if self.folded else len(self.keys)
 
     def effective(self, term: int) -> float:
         """Kish's effective number of clusters, (Σ d)² / Σ d², with the sizes d of one term.
@@ -84,3 +99,12 @@ class Groups:
             squares = (squares - total**2 / groups) / (1 - 1 / groups)
             squares = max(squares, total**2 / self.clusters)  # never more than there are
         return total**2 / squares if squares > 0 else 0.0
+
+
+def _counted(smallest: NDArray[np.uint64]) -> int:
+    """How many keys there are of which these are the 1024 smallest.
+
+    Keys are uniform on 64 bits, so the k-th smallest of n stands near k/n of the range
+    (Bar-Yossef et al. 2002); with k = 1024 the relative error is about 3 %.
+    """
+    return round((KEPT - 1) / (float(smallest[-1]) / 2.0**64))

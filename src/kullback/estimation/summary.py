@@ -212,21 +212,27 @@ def summarize(
     axes = tuple(dict.fromkeys([by] if isinstance(by, str) else by))
     more = tuple(axis for axis in also if axis not in axes)
     total: Summary | None = None
-    for summary in _in_order(_work(batches, asked, sampler, axes, more, on_batch), jobs):
+    announced = checked(batches, asked, sampler, axes, on_batch)
+    work = (partial(Summary.of, columns, questions, axes, more) for columns, questions in announced)
+    for summary in in_order(work, jobs):
         total = summary if total is None else total + summary
     if total is None:
         raise ValueError("there is no sequence to summarize")
     return total
 
 
-def _work(
+def checked(
     batches: Iterable[Columns],
     questions: Sequence[Question],
     sampler: str | None,
     by: Sequence[str],
-    also: Sequence[str],
     on_batch: Callable[[Columns], None] | None,
-) -> Iterator[Callable[[], Summary]]:
+) -> Iterator[tuple[Columns, Sequence[Question]]]:
+    """Each batch with what is asked of it, once it is known to hold what that needs.
+
+    Raises:
+        ValueError: A question names a role without log-probs, or an axis is not there.
+    """
     for columns in batches:
         roles = tuple(columns.log_probs)
         questions = questions or default_questions(roles, sampler)
@@ -240,10 +246,10 @@ def _work(
         require_axes(columns, by)
         if on_batch:
             on_batch(columns)
-        yield partial(Summary.of, columns, questions, by, also)
+        yield columns, questions
 
 
-def _in_order(work: Iterator[Callable[[], T]], jobs: int) -> Iterator[T]:
+def in_order(work: Iterator[Callable[[], T]], jobs: int) -> Iterator[T]:
     """Results in the order of the work, at most two pieces per thread in flight."""
     if jobs == 1:
         yield from (piece() for piece in work)

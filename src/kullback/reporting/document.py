@@ -235,14 +235,19 @@ def _trust(
     return {"verdict": "with-care" if care else "yes", "because": care}
 
 
-def _headline(questions: list[dict[str, Any]]) -> dict[str, Any]:
-    """The one number of the report: the policy against the reference if asked, else the first."""
+def chosen_of(questions: list[dict[str, Any]]) -> dict[str, Any]:
+    """The question of the headline: the policy against the reference if asked, else the first."""
 
     def rank(one: dict[str, Any]) -> tuple[bool, bool, bool]:
         p, q = one["question"]["p"], one["question"]["q"]
         return q != "reference", p != "current", p != "old"
 
-    chosen = min(questions, key=rank)
+    return min(questions, key=rank)
+
+
+def _headline(questions: list[dict[str, Any]]) -> dict[str, Any]:
+    """The one number of the report."""
+    chosen = chosen_of(questions)
     trust = chosen["trust"]
     return {
         "question": chosen["question"]["text"],

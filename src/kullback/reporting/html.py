@@ -43,7 +43,7 @@ def page(report: dict[str, Any]) -> str:
         [
             _head(report),
             "<h2>What stands out</h2>",
-            *map(_finding, report["findings"]),
+            *map(finding_card, report["findings"]),
             "" if report["findings"] else "<p>Nothing.</p>",
             "<h2>The numbers</h2>",
             drawn(overview(report), _numbers(report), folded=False),
@@ -70,7 +70,8 @@ def _head(report: dict[str, Any]) -> str:
     )
 
 
-def _finding(finding: dict[str, Any]) -> str:
+def finding_card(finding: dict[str, Any], of: str = "") -> str:
+    """One finding as a card; ``of`` says whose it is, where there are several."""
     where, questions = finding["where"], finding["questions"]
     evidence = table(("evidence", "value"), _evidence(finding["numbers"]), text=(1,))
     folded = f"<details><summary>Evidence</summary>{evidence}</details>"
@@ -78,7 +79,7 @@ def _finding(finding: dict[str, Any]) -> str:
     word = "Touches" if finding["severity"] == "note" else "Spoils"
     touched = f'<p class="dim">{word} {escape(", ".join(questions))}.</p>' * bool(questions)
     return (
-        f'<div class="card {finding["severity"]}"><b>{finding["severity"]}</b> '
+        f'<div class="card {finding["severity"]}">{escape(of)}<b>{finding["severity"]}</b> '
         f"<code>{escape(finding['code'])}</code> "
         f'<span class="dim">{escape(finding["certainty"])}</span>'
         f"<p>{escape(finding['claim'])}</p><p><b>Cost.</b> {escape(finding['cost'])}</p>"

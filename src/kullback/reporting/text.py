@@ -46,7 +46,6 @@ def print_report(
         asked: The questions of which, beside that of the headline, the tables by axis are shown.
         by: The axes of which tables are shown; the others are named.
     """
-    from rich.padding import Padding
     from rich.text import Text
 
     console.print(Text(what_was_read(report), style="dim"))
@@ -55,14 +54,7 @@ def print_report(
         console.print(Text(said))
     console.print(Text(trust(report), style=TRUST_STYLES[report["headline"]["trust"]]))
     for finding in report["findings"]:
-        console.print()
-        style = STYLES[finding["severity"]]
-        console.print(Text.assemble((finding["severity"], style), "  ", (finding["code"], "bold")))
-        for word, key in (("", "claim"), ("Cost: ", "cost"), ("Do: ", "advice")):
-            console.print(Padding(Text(printable(word + finding[key])), (0, 0, 0, 2)))
-        if finding["severity"] != "note" and finding["questions"]:
-            spoiled = Text(f"Spoils: {', '.join(finding['questions'])}", style="dim")
-            console.print(Padding(spoiled, (0, 0, 0, 2)))
+        print_finding(finding, console)
     console.print()
     console.print(_numbers(report, console.width))
     for one in report["questions"]:
@@ -72,8 +64,23 @@ def print_report(
                 console.print(_cells(one, axis))
     if said := left_out(report, asked, by):
         console.print(Text(said, style="dim"))
-    for line in _checks(report) + _guesses(report):
+    for line in _checks(report) + guesses(report["source"]):
         console.print(Text(printable(line)))  # a column's name must not move the cursor
+
+
+def print_finding(finding: dict[str, Any], console: Console, *, of: str = "") -> None:
+    """Print one finding; ``of`` says whose it is, where there are several."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console.print()
+    style = STYLES[finding["severity"]]
+    console.print(Text.assemble(of, (finding["severity"], style), "  ", (finding["code"], "bold")))
+    for word, key in (("", "claim"), ("Cost: ", "cost"), ("Do: ", "advice")):
+        console.print(Padding(Text(printable(word + finding[key])), (0, 0, 0, 2)))
+    if finding["severity"] != "note" and finding["questions"]:
+        spoiled = Text(f"Spoils: {', '.join(finding['questions'])}", style="dim")
+        console.print(Padding(spoiled, (0, 0, 0, 2)))
 
 
 def _numbers(report: dict[str, Any], width: int) -> Table:
@@ -151,9 +158,8 @@ def _checks(report: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _guesses(report: dict[str, Any]) -> list[str]:
+def guesses(source: dict[str, Any]) -> list[str]:
     """What was guessed and what was left out, each with the reason; canonical names are neither."""
-    source = report["source"]
     lines = [
         f"Read {one['column']} as {one['role']}: {one['reason']}"
         for one in source.get("columns", [])

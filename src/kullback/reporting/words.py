@@ -145,11 +145,15 @@ def reasons(because: list[str]) -> str:
 
 def what_was_read(report: dict[str, Any]) -> str:
     """Files, sequences and tokens, in one line."""
-    source, counts = report["source"], report["questions"][0]["counts"]
-    files = source.get("files", [])
+    files = report["source"].get("files", [])
     named = files[0] if len(files) == 1 else f"{len(files)} files" if files else "arrays"
+    return f"{named}: {how_much(report['source'], report['questions'][0]['counts'])}"
+
+
+def how_much(source: dict[str, Any], counts: dict[str, Any]) -> str:
+    """Sequences and tokens, who sampled them, and what was left out."""
     sizes = counted(counts["sequences"], "sequence"), counted(counts["tokens"], "token")
-    said = f"{named}: {', '.join(sizes)}"
+    said = ", ".join(sizes)
     if source.get("sampler"):
         said += f", sampled by {source['sampler']}"
     damaged = source.get("damaged_rows", 0)

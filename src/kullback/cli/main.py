@@ -12,6 +12,7 @@ import sys
 import click
 
 from kullback import __version__
+from kullback.cli.explain import explain
 from kullback.cli.report import report
 
 
@@ -22,6 +23,7 @@ def app() -> None:
 
 
 app.add_command(report)
+app.add_command(explain)
 
 
 def main() -> None:

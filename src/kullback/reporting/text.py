@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from kullback.dumps.errors import printable
+from kullback.explaining.explanation import LABEL, Explanation
 from kullback.reporting.along import cell_caption, cell_heads, cell_rows, left_out
 from kullback.reporting.words import (
     NUMBERS,
@@ -66,6 +67,26 @@ def print_report(report: dict[str, Any], console: Console, *, asked: Collection[
         console.print(Text(said, style="dim"))
     for line in _checks(report) + _guesses(report):
         console.print(Text(printable(line)))  # a column's name must not move the cursor
+
+
+def print_explanation(said: Explanation, console: Console) -> None:
+    """Print an explanation: its lines as they are, titles and labels set apart by style.
+
+    Args:
+        said: What ``explain`` made.
+        console: Where to; its width decides where lines break.
+    """
+    from rich.text import Text
+
+    lines = said.lines(console.width)
+    title, labels = lines.index(""), {section.label for section in said.sections}
+    for i, line in enumerate(lines):
+        text = Text(line)
+        if i < title:
+            text.stylize("bold")
+        elif not line.startswith(" "):
+            text.stylize("cyan", 0, len(line) if line in labels else LABEL)
+        console.print(text, soft_wrap=True)
 
 
 def _numbers(report: dict[str, Any], *, wide: bool) -> Table:

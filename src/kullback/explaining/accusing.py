@@ -29,9 +29,9 @@ ACCUSING = {
         f"all tokens has mean 1 at most, whatever depends on what. Told if e^−c is below "
         f"{ALPHA:.0%}, shared among all tests of a report, after {FLOAT32_FLOOR:g} nats per token "
         "for rounding. Two numbers of a log suffice: kullback explain kl --value V --tokens N.",
-        harmless="Never as noise. But the policy may be fine and the number wrong: log-probs "
-        "recomputed from the sampler's own weights do this too, and so does a q that was trained "
-        "on these very tokens.",
+        harmless="Noise is no excuse here. But the policy may be fine and the number wrong: "
+        "log-probs recomputed from the sampler's own weights do this too, and so does a q that was "
+        "trained on these very tokens.",
     ),
     "sampler-mismatch": Lesson(
         means="The tokens do not look drawn from the log-probs that were logged for them: most "
@@ -42,9 +42,9 @@ ACCUSING = {
         "openings: what N pairs share at their start costs N exponentials at most.\n"
         f"bet: the product of 1 + {STAKE:g} (q/p − 1) has mean 1 at most.\n"
         f"All tests of a report share {ALPHA:.0%}.",
-        harmless="It is the one code that chance can bring, once in a hundred clean reports at "
-        "most: if |z| is small, look at another batch. Of equal openings, one seed for several "
-        "completions is the usual cause, and the policy is fine.",
+        harmless="Chance brings it in one clean report of a hundred at most: if the probability "
+        "is not tiny, look at a second batch. If completions open alike, one seed for several of "
+        "them is the usual cause, and the log-probs are right.",
     ),
     "tokens-do-not-match-text": Lesson(
         means="The token ids of a sequence, turned into bytes, are not its text: an id was lost, "
@@ -135,8 +135,7 @@ ACCUSING = {
         means="A policy gives no probability (−inf) to a token that was sampled, so this KL is "
         "infinite. Mostly top-k, top-p or a logit mask was applied on one side only.",
         test="Tokens at which one side is −inf, or a log-prob is +inf, are counted; one suffices.",
-        harmless="If q shall be compared under the sampler's own truncation, the KL asked for is "
-        "finite, and the columns are of another one. A rare token that really is impossible for q "
-        "makes the KL infinite in truth.",
+        harmless="A token that really is impossible for q makes the KL infinite in truth: then the "
+        "question is at fault. If you meant the KL of two truncated policies, truncate both.",
     ),
 }

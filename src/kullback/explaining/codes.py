@@ -80,6 +80,6 @@ def _tested(code: str, lesson: Lesson) -> str:
     found = ", ".join(f"{fault} {count}" for fault, count in FOUND[code].items())
     return (
         f"On clean data it was told in {FALSE_ALARMS.get(code, 0)} of {CLEAN_REPORTS:,} reports. "
-        f"Of {FAULTY_REPORTS} reports with one fault each it was told in, by fault: {found} "
+        f"Of {FAULTY_REPORTS} with each fault of kb.worlds it was told in: {found} "
         "(results/accusations.jsonl)."
     )

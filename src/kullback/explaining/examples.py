@@ -86,7 +86,7 @@ def _draw(name: str, prompts: int = PROMPTS) -> Columns:
 
 def _sizes(name: str, columns: Columns) -> str:
     prompts = len(np.unique(columns.clusters))
-    return f"World {name}, {prompts} prompts, {len(columns)} tokens"
+    return f"Simulated (world {name}, {prompts} prompts, {len(columns)} tokens, seed {SEED})"
 
 
 def _of_fault(name: str) -> Callable[[], Example]:
@@ -94,7 +94,7 @@ def _of_fault(name: str) -> Callable[[], Example]:
         fault, world = FAULTS[name], _world("smooth")
         faulty = fault.inject(world, np.random.default_rng(SEED))
         return Example(
-            told=f"{_sizes('smooth', faulty)}; {fault.caption}.",
+            told=f"{_sizes('smooth', faulty)}: {fault.caption}.",
             diagnosis=_seen(faulty),
             clean="without that",
             twin=_seen(world.sample(np.random.default_rng(SEED), top_k=20)),
@@ -108,8 +108,8 @@ def _weight_missing() -> Example:
     world = _moved(0.5)
     columns, asked = world.sample(np.random.default_rng(SEED)), "KL(current||reference)"
     return Example(
-        told=f"{_sizes('training_loop', columns)}; rollout sampled, and the question does not "
-        "say so.",
+        told=f"{_sizes('training_loop', columns)}: rollout sampled, and the question does "
+        "not say so.",
         diagnosis=_seen(columns, asked),
         clean=f"asked as {asked} ~ rollout",
         twin=_seen(columns, f"{asked} ~ rollout"),
@@ -121,7 +121,7 @@ def _weights_degenerate() -> Example:
     asked = "KL(current||reference) ~ rollout"
     near, far = (world.sample(np.random.default_rng(SEED)) for world in (_moved(0.5), _moved(2.0)))
     return Example(
-        told=f"{_sizes('training_loop', far)}; current moved far from rollout, which sampled.",
+        told=f"{_sizes('training_loop', far)}: current moved far from rollout, which sampled.",
         diagnosis=_seen(far, asked),
         clean="with a fourth of the step",
         twin=_seen(near, asked),
@@ -138,7 +138,7 @@ def _moved(size: float) -> Mixture:
 def _mean_owned() -> Example:
     holes = _draw("holes_in_policy")
     return Example(
-        told=f"{_sizes('holes_in_policy', holes)}; the policy dropped 3 % of the reference's "
+        told=f"{_sizes('holes_in_policy', holes)}: the policy dropped 3 % of the reference's "
         "tokens.",
         diagnosis=_seen(holes),
         clean="in the world smooth, which drops none",
@@ -160,7 +160,7 @@ def _repeated() -> Example:
     columns = _draw("smooth")
     rows = len(columns.lengths)
     return Example(
-        told=f"{_sizes('smooth', columns)}; the first eighth of its rows was read twice.",
+        told=f"{_sizes('smooth', columns)}: the first eighth of its rows was read twice.",
         diagnosis=_seen(columns.take(np.r_[0:rows, 0 : rows // 8])),
         clean="read once",
         twin=_seen(columns),
@@ -201,7 +201,7 @@ def _read(rows: list[dict[str, Any]]) -> Diagnosis:
         source = {
             "rows": dump.rows,
             "damaged_rows": dump.damaged_rows,
-            "damaged": [asdict(row) for row in dump.damaged],
+            "damaged": [asdict(row) | {"file": path.name} for row in dump.damaged],
             "unused": dump.unused,
         }
         return diagnose_reading(source, questions)

@@ -102,8 +102,8 @@ def _shape() -> Worked:
     near, hole = _pairs()
     numbers = {"near": float(near.S), "hole": float(hole.S)}
     return (
-        f"{WHO} Over all tokens of p S = {near.S:.3f}: the variance of k3 is {near.variance_k3:.3f}, "
-        f"of k1 {near.variance_k1:.3f}. Where p has 0.001 and q has 0.1 on one of three tokens, "
+        f"{WHO} Over all tokens of p S = {near.S:.3f}: k3 has the variance {near.variance_k3:.3f}, "
+        f"k1 {near.variance_k1:.3f}. Where p has 0.001 and q has 0.1 on one of three tokens, "
         f"S = {hole.S:.2f}: k3 {hole.variance_k3:.2f}, k1 {hole.variance_k1:.3f}.",
         numbers,
     )
@@ -116,6 +116,17 @@ def _lambda() -> Worked:
         f"{WHO} Over all tokens of p λ* = {near.lambda_star:.3f}, and the variance falls from "
         f"{near.variance_k1:.3f} (k1) to {near.variance_k_lambda:.3f}. Where p has 0.001 and q has "
         f"0.1 on one of three tokens, λ* = {hole.lambda_star:.3f}.",
+        numbers,
+    )
+
+
+def _unweighted() -> Worked:
+    tokens = Tokens.of("reference")
+    k1, weight = -tokens.log_q_over_p, np.exp(tokens.log_weight("reference"))
+    numbers = {"without": tokens.mean(k1), "with": tokens.mean(weight * k1)}
+    return (
+        f"{WHO} If q itself sampled, the plain mean of log p − log q is {numbers['without']:.4f}, "
+        f"and with the weight p/q {numbers['with']:.4f}, the KL(p‖q) at q's prefixes.",
         numbers,
     )
 
@@ -239,6 +250,18 @@ TRUST = {
         negative="Never.",
         blind="What S is blind to.",
         worked=_lambda,
+    ),
+    "unweighted-k1": Metric(
+        caption="what a log shows that forgets who sampled",
+        means="If s sampled and neither weight nor s is in the formula, the mean of log p − log q "
+        "is KL(s‖q) − KL(s‖p), a difference of two KLs. It may be negative for ever. In JSON "
+        "unweighted_k1.",
+        formula="mean(log p(x) − log q(x)) over tokens x that s sampled",
+        unit="Nats per token.",
+        unbiased="For that difference at the prefixes of s, not for KL(p‖q).",
+        negative="Yes, and it means no bug: q is nearer to the sampler than p is.",
+        blind="The weight p/s.",
+        worked=_unweighted,
     ),
     "effective-clusters": Metric(
         caption="how many clusters of equal size these are worth",

@@ -180,9 +180,10 @@ def _positive_term(name: str, value: float, tokens: int) -> _Judgment:
     says = (
         f"{name} is never negative, so its sign says nothing, of the sampler least of all. "
         f"Roughly, if the policies are close and differ smoothly, a token of {name} has the "
-        f"standard deviation √2 KL (more where prefixes differ), and this mean the error "
-        f"{value:.4g} · √(2 / {tokens}) = {error:.2g}. Where p dropped tokens that q still has, a batch without them shows too "
-        "small a value and too small an error: what it says is a lower end at best."
+        "standard deviation √2 KL (more where prefixes differ), and this mean the error "
+        f"{value:.4g} · √(2 / {tokens}) = {error:.2g}. Where p dropped tokens that q still has, a "
+        "batch without them shows too small a value and too small an error: what it says is a "
+        "lower end at best."
     )
     if name == "k2":
         says += " k2 is biased: near the KL for close policies only."

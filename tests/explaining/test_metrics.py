@@ -30,6 +30,7 @@ def test_every_line_fits_eighty_columns(name):
 )
 def test_what_is_claimed_is_the_claim_that_is_proved(name):
     claim = ALL[name].unbiased
+    assert isinstance(claim, Claim)
     said = dict(SAID[name].sections)
     assert said["Unbiased"].startswith(f"For {claim.unbiased_for}, over tokens that")
     assert [line[4:] for line in said["Unbiased"].splitlines() if line.startswith("  - ")] == list(

@@ -8,7 +8,7 @@ import pytest
 from kullback.diagnosis.sampler_tests import ALPHA, FLOAT32_FLOOR
 from kullback.explaining.scalar import COARSE, HOPELESS, NEAR, ROUNDED, judge
 from kullback.formulas.shape import shape
-from kullback.worlds import CLEAN_WORLDS
+from kullback.worlds import CLEAN_WORLDS, Mixture
 from kullback.worlds.faults import rounded_to_bf16
 
 
@@ -28,7 +28,7 @@ def test_the_number_in_a_log_that_no_noise_makes():
 @pytest.mark.parametrize("name", ["kl", "k1"])
 @pytest.mark.parametrize("value", [-0.031, -0.5, -1e-3, -20.0])
 def test_the_tokens_that_are_needed_for_one_per_cent_suffice_and_one_less_does_not(name, value):
-    needed = judge(name, value, 1).numbers.get("tokens_needed")
+    needed: int = judge(name, value, 1).numbers["tokens_needed"]
     assert verdict(name, value, needed) == "not-noise"
     assert needed == 1 or verdict(name, value, needed - 1) == "no-evidence"
     assert judge(name, value, needed).numbers["log_p"] < math.log(ALPHA)
@@ -80,6 +80,7 @@ def test_the_kls_that_fit_are_two_of_their_own_errors_away(value, tokens):
 def test_the_rough_noise_is_that_of_smooth_pairs(name):
     """sd(k1) ≈ √(2 KL) to 2 per cent; sd(k3) is 1.2 to 1.3 times √2 KL, for prefixes differ."""
     world = CLEAN_WORLDS[name](16)
+    assert isinstance(world, Mixture)
     pair = shape(world.joint("rollout"), world.joint("reference"))
     assert math.sqrt(pair.variance_k1) == pytest.approx(math.sqrt(2 * pair.kl_pq), rel=0.02)
     assert 1.2 < math.sqrt(pair.variance_k3 / 2) / pair.kl_pq < 1.3

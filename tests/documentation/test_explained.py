@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from kullback.cli import app
 from kullback.diagnosis.finding import CODES
 from kullback.explaining.estimators import ESTIMATORS
+from kullback.explaining.marks import MARKS
 from kullback.explaining.trust import TRUST
 
 PAGE = (Path(__file__).parents[2] / "docs" / "explain.md").read_text(encoding="utf-8")
@@ -29,6 +30,6 @@ def test_a_command_prints_what_the_page_shows(command):
     assert done.stdout == SHOWN[command]
 
 
-@pytest.mark.parametrize("name", [*CODES, *ESTIMATORS, *TRUST])
+@pytest.mark.parametrize("name", [*CODES, *MARKS, *ESTIMATORS, *TRUST])
 def test_the_page_lists_every_name(name):
     assert re.search(rf"^  {re.escape(name)} ", SHOWN["explain"], re.MULTILINE)

@@ -3,9 +3,11 @@ from __future__ import annotations
 import pytest
 
 import kullback as kb
+from kullback.cli.report import demo_report
 from kullback.diagnosis.finding import CODES
 from kullback.explaining.estimators import ESTIMATORS
 from kullback.explaining.explain import _ALSO
+from kullback.explaining.marks import MARKS
 from kullback.explaining.trust import TRUST
 
 
@@ -15,7 +17,7 @@ def test_the_list_names_everything_that_can_be_explained():
     rows = [
         row.split("\t")[0] for section in listed.sections[:-1] for row in section.text.splitlines()
     ]
-    assert rows == [*CODES, *ESTIMATORS, *TRUST]
+    assert rows == [*CODES, *MARKS, *ESTIMATORS, *TRUST]
     for name in rows:
         assert kb.explain(name).name == name
 
@@ -37,11 +39,30 @@ def test_what_a_report_calls_a_number_leads_to_it(other):
         ("unweighted_k1", "unweighted-k1"),
         ("effective_clusters", "effective-clusters"),
         (" K3 ", "k3"),
+        ("as-if-sampled-by-current", "as-if-sampled-by"),
         ("WEIGHTS-DEGENERATE", "weights-degenerate"),
     ],
 )
 def test_case_and_dashes_do_not_matter(key, name):
     assert kb.explain(key).name == name
+
+
+def test_everything_that_the_demo_is_read_with_care_for_can_be_asked():
+    report = demo_report()
+    words = {word for one in report["questions"] for word in one["trust"]["because"]}
+    words |= {mark for one in report["questions"] for mark in one["estimates"]["auto"]["marks"]}
+    words |= {one["code"] for one in (*report["findings"], *report["checks"])}
+    assert len(words) > 10
+    for word in words:
+        assert kb.explain(word).sections
+
+
+def test_the_numbers_of_a_report_can_be_asked_by_their_keys():
+    one = demo_report()["questions"][0]
+    keys = {*one["sampler_check"], *one["weights"], *one["estimates"], *one["shape"]}
+    without = {"verdict", "z", "of", "max", "source", "log_p"}  # words and plain numbers
+    for key in keys - without:
+        assert kb.explain(key).sections, key
 
 
 @pytest.mark.parametrize(

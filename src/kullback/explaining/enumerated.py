@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import combinations_with_replacement
 from math import factorial, prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +68,7 @@ class Tokens:
         """Of current over the sampler."""
         return self.log_probs["current"] - self.log_probs[sampler]
 
-    def mean(self, values: NDArray[np.float64]) -> float:
+    def mean(self, values: NDArray[Any]) -> float:
         """The exact mean of a value of each token."""
         return float(self.weight @ values)
 

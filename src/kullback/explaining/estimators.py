@@ -160,7 +160,7 @@ ESTIMATORS = {
         formula="k3 = (r − 1) − log r, with r = q/p",
         unit=_PER_TOKEN,
         unbiased=k_family.CLAIMS["k3"],
-        negative=f"A negative mean beyond rounding ({ROUNDED:.1g}) is a bug, or no k3.",
+        negative=f"A negative mean beyond rounding ({ROUNDED:.1g}) is a bug, or it is not k3.",
         blind="Tokens of q that p dropped and nobody sampled: their part is missing, and its small "
         "spread does not show it. A wrong sampler leaves it positive.",
         worked=lambda: _term("k3"),

@@ -1,4 +1,4 @@
-"""By its name: a finding code, a number of a report, or one number of a log."""
+"""By its name: a finding code, a mark, a number of a report, or one number of a log."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from kullback.diagnosis.finding import CODES
 from kullback.explaining.codes import explain_code
 from kullback.explaining.estimators import ESTIMATORS
 from kullback.explaining.explanation import Explanation, Section
+from kullback.explaining.marks import MARKS, explain_mark
 from kullback.explaining.metrics import explain_metric
 from kullback.explaining.scalar import TERMS, judge
 from kullback.explaining.trust import TRUST
@@ -19,10 +20,12 @@ _ALSO = {
     "clusters": "effective-clusters",
     "entropy_z": "entropy-test",
     "ess_fraction": "ess",
+    "few-clusters": "too-few-clusters",
     "high": "interval",
     "level": "levels",
     "low": "interval",
     "mean": "kl",
+    "not-verifiable": "sampler-not-verifiable",
     "sequence_mean": "levels",
     "sequence_sum": "levels",
     "shape": "S",
@@ -45,8 +48,8 @@ def explain(
     tokens and q was fixed before.
 
     Args:
-        name: A finding code (``weights-degenerate``), a number of a report (``ess``, ``k3``), or
-            nothing for the list of all.
+        name: A finding code (``weights-degenerate``), a mark (``in-sample``), a number of a
+            report (``ess``, ``k3``), or nothing for the list of all.
         value: The mean of kl, k1, k2 or k3 over tokens, as a log shows it, in nats.
         tokens: How many tokens that mean is over.
 
@@ -74,14 +77,19 @@ def explain(
     if name is None:
         return _everything()
     known = _known(name)
-    return explain_code(known) if known in CODES else explain_metric(known)
+    if known in CODES:
+        return explain_code(known)
+    return explain_mark(known) if known in MARKS else explain_metric(known)
 
 
 def _known(name: str) -> str:
     """The code or number that is meant; case, blanks, - and _ do not matter."""
-    names = {_key(known): known for known in (*CODES, *ESTIMATORS, *TRUST)}
+    names = {_key(known): known for known in (*CODES, *MARKS, *ESTIMATORS, *TRUST)}
     names |= {_key(other): known for other, known in _ALSO.items()}
-    if (key := _key(name)) in names:
+    key = _key(name)
+    if key.startswith("as-if-sampled-by-"):  # a role follows
+        key = "as-if-sampled-by"
+    if key in names:
         return names[key]
     near = dict.fromkeys(names[one] for one in get_close_matches(key, names, n=3, cutoff=0.7))
     if near:
@@ -99,6 +107,7 @@ def _everything() -> Explanation:
     groups = {
         "Findings that accuse": accuse,
         "Findings that tell": tell,
+        "Why a number is read with care": [(name, one.caption) for name, one in MARKS.items()],
         "The KL and its estimators": [(name, one.caption) for name, one in ESTIMATORS.items()],
         "Whether to trust it": [(name, one.caption) for name, one in TRUST.items()],
         "A number of a log": [

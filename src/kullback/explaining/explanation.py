@@ -28,7 +28,7 @@ class Explanation:
 
     Args:
         name: The finding code, the number, or what was asked.
-        kind: ``finding``, ``number``, ``value`` (a scalar judged) or ``list``.
+        kind: ``finding``, ``mark``, ``number``, ``value`` (a scalar judged) or ``list``.
         caption: The name in one line.
         sections: What is said, in order.
         numbers: The numbers of the example, or of the judgment.

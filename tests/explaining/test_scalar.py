@@ -110,6 +110,22 @@ def test_how_far_below_zero_rounding_brings_a_naive_k3():
     assert -COARSE <= coarse.min() < -COARSE / 16
 
 
+@pytest.mark.parametrize("name", ["kl", "k2", "k3"])
+@pytest.mark.parametrize("value", [5e-324, 1e-300, 1e6, -5e-324, -1e6])
+@pytest.mark.parametrize("tokens", [1, 10**15])
+def test_extreme_numbers_are_judged_with_finite_ones(name, value, tokens):
+    said = judge(name, value, tokens)
+    assert all(isinstance(n, str) or math.isfinite(n) for n in said.numbers.values())
+    assert "nan" not in said.text
+    assert "inf" not in said.text.replace("kullback", "")
+
+
+def test_numbers_of_numpy_are_read_as_pythons():
+    said = judge("kl", np.float32(-0.5), np.int64(64))  # pyright: ignore[reportArgumentType]
+    assert said.numbers == judge("kl", -0.5, 64).numbers
+    assert type(said.numbers["value"]) is float
+
+
 def test_zero_is_no_estimate():
     assert {verdict(name, 0.0, 5) for name in ("kl", "k1", "k2", "k3")} == {"zero"}
 
@@ -130,7 +146,10 @@ def test_every_judgment_says_on_which_conditions_and_what_to_log(name, value):
         ("ess", 0.1, 10, "not of ess"),
         ("kl", math.nan, 10, "not finite"),
         ("kl", -math.inf, 10, "not finite"),
-        ("kl", -0.1, 0, "one token at least"),
+        ("kl", -0.1, 0, "of 1 to 1e\\+15 whole tokens"),
+        ("kl", -0.1, 10**400, "of 1 to 1e\\+15 whole tokens"),
+        ("kl", -0.1, 10.5, "of 1 to 1e\\+15 whole tokens"),
+        ("k3", -2e6, 10, "look for a sentinel"),
     ],
 )
 def test_what_cannot_be_judged_is_refused(name, value, tokens, told):

@@ -34,12 +34,14 @@ ACCUSING = {
         "trained on these very tokens.",
     ),
     "sampler-mismatch": Lesson(
-        means="The tokens do not look drawn from the log-probs that were logged for them: most "
-        "often a temperature or top-p was applied after these were taken.",
+        means="The tokens do not look drawn from the log-probs logged for them: most often these "
+        "were taken before temperature or top-p.",
         test=f"entropy: −log p − H has mean 0 over prefixes with H ≥ {ENTROPY_FLOOR:g} "
         f"({FEWEST_PREFIXES} at least, of {FEWEST_CLUSTERS} effective prompts).\n"
-        f"heads: hits less mass have mean 0 (where {FEWEST_MISSES:g} misses are expected).\n"
-        "openings: what N pairs share at their start costs N exponentials at most.\n"
+        "heads: hits in the logged head less its mass have mean 0 (where "
+        f"{FEWEST_MISSES:g} misses are expected).\n"
+        "openings: what N pairs of completions share at their start costs, in law, at most N "
+        "exponential variables.\n"
         f"bet: the product of 1 + {STAKE:g} (q/p − 1) has mean 1 at most.\n"
         f"All tests of a report share {ALPHA:.0%}.",
         harmless="Chance brings it in one clean report of a hundred at most: if the probability "

@@ -9,6 +9,8 @@ from kullback.diagnosis.sampler_tests import ALPHA, BFLOAT16, FLOAT32_FLOOR, cha
 from kullback.explaining.explanation import Explanation, Section
 
 HOPELESS = 1e-6  # a probability below which nobody looks for luck
+LARGEST = 1e6  # nats per token; a sentinel is at 1e4
+MOST = 10**15  # tokens
 NEAR = 2.0  # standard errors within which a mean is as good as 0
 ROUNDED = 2.0**-22  # nats that exp(x) − 1 − x can be off by in float32
 COARSE = 2.0**-7  # and in bfloat16
@@ -59,8 +61,11 @@ def judge(name: str, value: float, tokens: int) -> Explanation:
         raise ValueError(f"a value can be judged of {', '.join(TERMS)}, not of {name}")
     if not math.isfinite(value):
         raise ValueError(f"value {value} is not finite: look for an infinite ratio or a NaN first")
-    if tokens < 1:
-        raise ValueError(f"tokens {tokens}: a mean is of one token at least")
+    if abs(value) > LARGEST:
+        raise ValueError(f"value {value:g} is no mean of log-probs: look for a sentinel first")
+    if not 1 <= tokens <= MOST or tokens != int(tokens):
+        raise ValueError(f"tokens {tokens}: a mean is of 1 to {MOST:g} whole tokens")
+    value, tokens = float(value), int(tokens)
     judged = _judged(name, value, tokens)
     given = (
         f"the value is the mean of {TERMS[name]} over all {tokens} tokens that count (no mean of "
@@ -146,7 +151,7 @@ def _no_evidence(value: float, tokens: int, log_p: float, numbers: dict[str, flo
 def _positive(value: float, tokens: int) -> _Judgment:
     error = math.sqrt(2 * value / tokens)
     low, high = _fitting(value, tokens) or (math.nan, math.nan)
-    z = value / error
+    z = math.sqrt(value * tokens / 2)
     near = z < NEAR
     says = (
         "The sign is as it should be, and says nothing of the sampler: a wrong one can make it "
@@ -167,12 +172,12 @@ def _positive(value: float, tokens: int) -> _Judgment:
 
 def _fitting(value: float, tokens: int) -> tuple[float, float] | None:
     """KLs κ with |value − κ| ≤ 2 √(2 κ / tokens), lowest and highest; none if there is none."""
-    middle = value + NEAR**2 / tokens
-    square = middle**2 - value**2
+    half = NEAR**2 / tokens
+    middle, square = value + half, half * (2 * value + half)  # middle² − value²
     if middle <= 0 or square < 0:
         return None
-    reach = math.sqrt(square)
-    return value**2 / (middle + reach), middle + reach
+    high = middle + math.sqrt(square)
+    return value**2 / high, high
 
 
 def _positive_term(name: str, value: float, tokens: int) -> _Judgment:

@@ -89,7 +89,7 @@ def exact(text: str) -> float:
 
 def sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Of a value of each token of ``Tokens``, the sum over each sequence."""
-    return np.bincount(Tokens.of().sequence, weights=values)
+    return np.bincount(Tokens.of().sequence, weights=values).astype(np.float64)
 
 
 def coverage(sequences: int, confidence: float = 0.95) -> float:

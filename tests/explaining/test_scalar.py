@@ -136,7 +136,9 @@ def test_every_judgment_says_on_which_conditions_and_what_to_log(name, value):
     said = judge(name, value, 64)
     parts = dict(said.sections)
     assert {"Says", "Provided", "Log"} <= set(parts)
-    assert "p sampled these tokens; q was fixed before" in parts["Provided"]
+    matters = name in ("kl", "k1") or value >= 0
+    assert ("p sampled these tokens; q was fixed before" in parts["Provided"]) == matters
+    assert ("Who sampled does not matter." in parts["Provided"]) != matters
     assert len(said.lines(80)) <= 40
 
 

@@ -69,9 +69,15 @@ def judge(name: str, value: float, tokens: int) -> Explanation:
     judged = _judged(name, value, tokens)
     given = (
         f"the value is the mean of {TERMS[name]} over all {tokens} tokens that count (no mean of "
-        "means), in nats, unscaled; p sampled these tokens; q was fixed before; and log-probs are "
-        f"float32 (in bfloat16 each may be off by {BFLOAT16:.1%} of its size)."
+        "means), in nats, unscaled"
     )
+    if name in ("k2", "k3") and value < 0:
+        given += ". Who sampled does not matter."
+    else:
+        given += (
+            "; p sampled these tokens; q was fixed before; and log-probs are float32 (in bfloat16 "
+            f"each may be off by {BFLOAT16:.1%} of its size)."
+        )
     sections = (("Says", judged.says), ("Provided", given), ("Do", judged.do), ("Log", _LOG))
     return Explanation(
         name=f"{name} = {value:.4g} over {tokens} tokens",
@@ -209,8 +215,8 @@ def _negative_k3(value: float) -> _Judgment:
         do = "kb.k3 sums a series there, and is right to the last digits."
         return _Judgment("rounding", "rounding of float32", says, do, {"rounding": ROUNDED})
     says = (
-        "Every term of k3 is 0 or more, so no mean of them is negative, whoever sampled. It is not "
-        "k3, or not its mean."
+        "Every term of k3 is 0 or more, so no mean of them is negative. It is not k3, or not its "
+        "mean."
     )
     if -value <= COARSE:
         says += f" Or it was computed in bfloat16, where exp(x) − 1 − x is off by {COARSE:.1g}."
@@ -223,7 +229,7 @@ def _negative_k3(value: float) -> _Judgment:
 
 
 def _negative_square() -> _Judgment:
-    says = "k2 is a square. No mean of squares is negative, in any precision, whoever sampled."
+    says = "k2 is a square. No mean of squares is negative, in any precision."
     do = "Look for a sign, a coefficient, a baseline, signed weights; and for k1 under its name."
     return _Judgment("impossible", "a mean of k2 cannot be negative", says, do, {})
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from kullback.estimation.compare import Comparison, compare
     from kullback.estimation.estimate import Estimate, estimate
     from kullback.estimation.summary import Summary, summarize
+    from kullback.explaining.explain import explain
+    from kullback.explaining.explanation import Explanation
     from kullback.formulas.categorical import entropy, exact
     from kullback.formulas.divergences import divergence
     from kullback.formulas.k_family import f_form, k1, k2, k3, k_lambda, other_direction
@@ -33,6 +35,8 @@ _HOMES = {
     "estimation.compare": ("Comparison", "compare"),
     "estimation.estimate": ("Estimate", "estimate"),
     "estimation.summary": ("Summary", "summarize"),
+    "explaining.explain": ("explain",),
+    "explaining.explanation": ("Explanation",),
     "formulas.categorical": ("entropy", "exact"),
     "formulas.divergences": ("divergence",),
     "formulas.k_family": ("f_form", "k1", "k2", "k3", "k_lambda", "other_direction"),
@@ -48,6 +52,7 @@ __all__ = [
     "Diagnosis",
     "Dump",
     "Estimate",
+    "Explanation",
     "Finding",
     "Question",
     "Shape",
@@ -60,6 +65,7 @@ __all__ = [
     "entropy",
     "estimate",
     "exact",
+    "explain",
     "f_form",
     "k1",
     "k2",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import numpy as np
 import pytest
@@ -9,9 +10,10 @@ from rich.console import Console
 from kullback.cli.report import demo_report
 from kullback.columns import pack
 from kullback.estimation.summary import summarize
+from kullback.explaining.explain import explain
 from kullback.question import Question
 from kullback.reporting.document import document
-from kullback.reporting.text import print_report
+from kullback.reporting.text import print_explanation, print_report
 from kullback.worlds import CLEAN_WORLDS
 
 
@@ -19,6 +21,26 @@ def printed(report, width: int, *, color: bool = False) -> str:
     out = io.StringIO()
     print_report(report, Console(file=out, width=width, force_terminal=color))
     return out.getvalue()
+
+
+def explained(name: str | None, width: int, *, color: bool = False) -> str:
+    out = io.StringIO()
+    print_explanation(explain(name), Console(file=out, width=width, force_terminal=color))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("name", [None, "misaligned", "k3"])
+@pytest.mark.parametrize("width", [80, 160])
+def test_an_explanation_is_printed_as_it_is(name, width):
+    assert explained(name, width).splitlines() == explain(name).lines(width)
+
+
+def test_color_marks_the_title_and_the_labels_of_an_explanation_and_changes_no_letter():
+    colored = explained("k3", 80, color=True)
+    assert colored.startswith("\x1b[1mk3: ")
+    assert "\x1b[36mMeans       \x1b[0m" in colored
+    assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == explained("k3", 80)
+    assert "\x1b[36mFindings that accuse\x1b[0m" in explained(None, 80, color=True)
 
 
 @pytest.mark.parametrize("width", [80, 160])

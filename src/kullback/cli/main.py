@@ -13,6 +13,7 @@ import click
 
 from kullback import __version__
 from kullback.cli.compare import compare
+from kullback.cli.explain import explain
 from kullback.cli.report import report
 
 
@@ -24,6 +25,7 @@ def app() -> None:
 
 app.add_command(report)
 app.add_command(compare)
+app.add_command(explain)
 
 
 def main() -> None:

@@ -13,6 +13,8 @@ from kullback.question import Question
 
 FEWEST_INNER = 100  # tokens with a neighbor on either side; below, a shift is not looked for
 FEWEST_EACH = 3  # of them per sequence; one or two always stand at one place and prove nothing
+VARIANCE_LEFT = 0.5  # share of the variance that a move by one token may leave, at most
+SQUARES_LEFT = 0.8  # likewise of the mean of the squares, cut at 4
 
 
 def diagnose_alignment(summary: Summary) -> Diagnosis:
@@ -141,7 +143,7 @@ def is_shifted(state: QuestionState) -> bool:
     for moved, cuts in enumerate(state.lags[:, :, 3]):
         cut: dict[int, float] = dict(zip(LAGS, cuts.tolist(), strict=True))
         variances = _variances(state, moved)
-        if variances[best] >= 0.5 * variances[0] or cut[best] >= 0.8 * cut[0]:
+        if variances[best] >= VARIANCE_LEFT * variances[0] or cut[best] >= SQUARES_LEFT * cut[0]:
             return False
     return True
 

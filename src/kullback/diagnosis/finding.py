@@ -97,10 +97,10 @@ def decided(wrong: float, right: float) -> str:
         >>> decided(0.0164, 0.003144)
         'A stop rule or a target between 0.00314 and 0.0164 decides the other way.'
         >>> decided(-0.0013, 0.0031)
-        'Its sign is wrong: a penalty by it is a reward, and no stop rule ever fires.'
+        'Its sign is wrong: a penalty by it is a reward, and no stop rule fires.'
     """
     if wrong < 0 <= right:
-        return "Its sign is wrong: a penalty by it is a reward, and no stop rule ever fires."
+        return "Its sign is wrong: a penalty by it is a reward, and no stop rule fires."
     low, high = sorted((wrong, right))
     if not low < high:  # nor if one of them is no number
         return ""

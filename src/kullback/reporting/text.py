@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from kullback.dumps.errors import printable
+from kullback.explaining.explanation import LABEL, Explanation
 from kullback.reporting.along import cell_caption, cell_heads, cell_rows, left_out
 from kullback.reporting.words import (
     NUMBERS,
@@ -55,6 +56,9 @@ def print_report(
     console.print(Text(trust(report), style=TRUST_STYLES[report["headline"]["trust"]]))
     for finding in report["findings"]:
         print_finding(finding, console)
+    if report["findings"]:
+        code = report["findings"][0]["code"]
+        console.print(Text(f"\nWhat a code means: kullback explain {code}", style="dim"))
     console.print()
     console.print(_numbers(report, console.width))
     for one in report["questions"]:
@@ -81,6 +85,26 @@ def print_finding(finding: dict[str, Any], console: Console, *, of: str = "") ->
     if finding["severity"] != "note" and finding["questions"]:
         spoiled = Text(f"Spoils: {', '.join(finding['questions'])}", style="dim")
         console.print(Padding(spoiled, (0, 0, 0, 2)))
+
+
+def print_explanation(said: Explanation, console: Console) -> None:
+    """Print an explanation: its lines as they are, titles and labels set apart by style.
+
+    Args:
+        said: What ``explain`` made.
+        console: Where to; its width decides where lines break.
+    """
+    from rich.text import Text
+
+    lines = said.lines(console.width)
+    title, labels = lines.index(""), {section.label for section in said.sections}
+    for i, line in enumerate(lines):
+        text = Text(line)
+        if i < title:
+            text.stylize("bold")
+        elif not line.startswith(" "):
+            text.stylize("cyan", 0, len(line) if line in labels else LABEL)
+        console.print(text, soft_wrap=True)
 
 
 def _numbers(report: dict[str, Any], width: int) -> Table:

@@ -1,0 +1,143 @@
+"""What is written of the codes that accuse: thresholds are those of the code that accuses."""
+
+from __future__ import annotations
+
+from kullback.columns import SENTINEL
+from kullback.diagnosis import column_faults, openings
+from kullback.diagnosis.alignment import FEWEST_EACH, FEWEST_INNER, SQUARES_LEFT, VARIANCE_LEFT
+from kullback.diagnosis.sampler_tests import (
+    ALPHA,
+    FEWEST_CLUSTERS,
+    FEWEST_MISSES,
+    FEWEST_PREFIXES,
+    FLOAT32_FLOOR,
+    NEARLY_ALL,
+    PROMPT,
+    UNRELATED,
+)
+from kullback.estimation import distribution_state
+from kullback.estimation.sampler_state import ENTROPY_FLOOR
+from kullback.estimation.terms import STAKE
+from kullback.explaining.codes import Lesson
+
+ACCUSING = {
+    "negative-beyond-chance": Lesson(
+        means="A KL is never negative, but its estimate from sampled tokens can be, a little. This "
+        "one is so negative over so many tokens that luck does not explain it: p, said to have "
+        "sampled them, did not, or q was fitted to them.",
+        test=f"P(Σ k1 ≤ −c) ≤ e^−c if p sampled and q was fixed before: the product of q/p over "
+        f"all tokens has mean 1 at most, whatever depends on what. Told if e^−c is below "
+        f"{ALPHA:.0%}, shared among all tests of a report, after {FLOAT32_FLOOR:g} nats per token "
+        "for rounding. Two numbers of a log suffice: kullback explain kl --value V --tokens N.",
+        harmless="Noise is no excuse here. But the policy may be fine and the number wrong: "
+        "log-probs recomputed from the sampler's own weights do this too, and so does a q that was "
+        "trained on these very tokens.",
+    ),
+    "sampler-mismatch": Lesson(
+        means="The tokens do not look drawn from the log-probs logged for them: most often these "
+        "were taken before temperature or top-p.",
+        test=f"entropy: −log p − H has mean 0 over prefixes with H ≥ {ENTROPY_FLOOR:g} "
+        f"({FEWEST_PREFIXES} at least, of {FEWEST_CLUSTERS} effective prompts).\n"
+        "heads: hits in the logged head less its mass have mean 0 (where "
+        f"{FEWEST_MISSES:g} misses are expected).\n"
+        "openings: what N pairs of completions share at their start costs, in law, at most N "
+        "exponential variables.\n"
+        f"bet: the product of 1 + {STAKE:g} (q/p − 1) has mean 1 at most.\n"
+        f"All tests of a report share {ALPHA:.0%}.",
+        harmless="Chance brings it in one clean report of a hundred at most: if the probability "
+        "is not tiny, look at a second batch. If completions open alike, one seed for several of "
+        "them is the usual cause, and the log-probs are right.",
+    ),
+    "tokens-do-not-match-text": Lesson(
+        means="The token ids of a sequence, turned into bytes, are not its text: an id was lost, "
+        "added or changed, or the text was encoded anew. All log-probs behind that place were "
+        "computed for another prefix than the sampled one.",
+        test="Bytes of whole sequences are compared, since one token may be part of a character. "
+        "What honest logs do is allowed: a stop string or a special id that is not shown, a "
+        "character cut short, white space, Unicode forms.",
+        harmless="If your text was cleaned after sampling (stripped tags, a parsed answer), the "
+        "ids may be right and the text wrong; compare with the engine's raw text. The cost says "
+        "whether a number moves at all.",
+    ),
+    "shifted-by-one": Lesson(
+        means="At each token, one role's log-prob is that of its neighbor: logits were not shifted "
+        "when the log-probs were gathered, or shifted twice.",
+        test="With one side moved by one token, Var(log p − log q) is below "
+        f"{VARIANCE_LEFT:g} of that as logged, and the mean of the squares, cut at 4, below "
+        f"{SQUARES_LEFT:g}; whichever side is moved. {FEWEST_INNER} tokens, and {FEWEST_EACH} per "
+        "sequence, need neighbors.",
+        harmless="Hardly ever. Two policies with nothing in common fit badly at every lag, and "
+        "nothing is told. Correlations are not used: honest peaked policies have them.",
+    ),
+    "misaligned": Lesson(
+        means="Two columns are not of the same tokens: rows were shuffled, filtered or sorted "
+        "between two passes and joined by their place. The mean of k1 hardly moves, and so a log "
+        "does not show it.",
+        test=f"A bet of {STAKE:g} of the stake on q at each token gains more than it can if p "
+        f"sampled (probability below {ALPHA:.0%}, shared among all tests), and the log-probs "
+        f"correlate by less than {UNRELATED:g}.",
+        harmless="Unlike policies are no fault: low correlation alone accuses nobody. If the "
+        "columns are of the same tokens after all, the bet still holds: then p did not sample.",
+    ),
+    "not-log-probs": Lesson(
+        means="A log-prob of a token is never above 0, and these are: probabilities, losses "
+        "(−log p) whose sign was lost, logits, or another column.",
+        test=f"A value above {column_faults.ROUNDING:g} nats. Where ids are logged that is "
+        "certain; without ids values may be densities, and only values that all lie between 0 and "
+        "1, and not at one, are accused.",
+        harmless="A log-density of a continuous action may be above 0. Without ids the report says "
+        "that it cannot tell; if you logged ids for such actions, leave them out.",
+    ),
+    "not-normalized": Lesson(
+        means="What was logged of one distribution contradicts itself: the head weighs more than "
+        "1, or gives the sampled token another log-prob, or an entropy is below 0. Usually logits "
+        "were logged, or values before temperature stand beside values after.",
+        test="Counted at each prefix: mass above 1; the sampled token's log-prob against the same "
+        f"id in the head; entropy below −{-distribution_state.LEAST_ENTROPY:g}. Each log-prob may "
+        f"be off by {distribution_state.ROUNDING:g} nats, and by the rounding of bfloat16.",
+        harmless="If only the heads are raw and the sampled log-probs right, k1, k2 and k3 are "
+        "right too, and only what is made of the heads is wrong.",
+    ),
+    "sentinel-inside-mask": Lesson(
+        means=f"−{-SENTINEL:.0f} is what an engine writes where it has no log-prob, or had −inf. "
+        "And the mask says that these tokens count.",
+        test=f"Values of −{-SENTINEL:.0f} in the mask are counted, and what half precision makes "
+        "of it; one suffices.",
+        harmless="Outside the mask they are as they should be, and are not counted. Here they are "
+        "left out of every number; your trainer may not do so.",
+    ),
+    "missing-values": Lesson(
+        means="Tokens that count have no log-prob of one role (NaN or null). Often a row was "
+        "scored to a shorter length than its mask.",
+        test="Gaps in the mask are counted; one suffices.",
+        harmless="If the rule of the gaps does not look at what was sampled (every tenth "
+        "position), the rest is a fair sample: mask them and say so.",
+    ),
+    "mask-covers-padding": Lesson(
+        means="The tokens with which rows were filled to a common width are counted. Each adds 0, "
+        "or garbage, to the sum, and one to the count: the KL per token comes out too small.",
+        test=f"Runs of one constant at one end of {column_faults.FEW_PADDED:.0%} of the rows or "
+        f"more, and {column_faults.FILLED:.0%} of all rows have one of the few widths to which the "
+        "padded ones were filled.",
+        harmless="A policy that repeats one token with certainty to the length limit looks alike; "
+        "without the widths the report says that it cannot tell.",
+    ),
+    "mask-covers-prompt": Lesson(
+        means="Tokens at the start of the sequences, which nobody sampled, are counted: a prompt, "
+        "a template, a forced beginning. No policy chose them.",
+        test=f"Either one role alone has 0 or nothing there, in {openings.NEARLY_ALL:.0%} of the "
+        f"sequences ({openings.FEWEST_OPENED} at least), of differing tokens, and hardly elsewhere "
+        f"(under {openings.SELDOM:.0%}). Or {NEARLY_ALL:.0%} of the pairs of one prompt begin "
+        f"alike, at {PROMPT:g} nats or more each, beyond chance.",
+        harmless="If every completion begins with the same words because the policy is certain of "
+        "them, that costs few nats, and nothing is told. One seed for all completions of a prompt "
+        "looks like a prompt.",
+    ),
+    "infinite-ratio": Lesson(
+        means="A policy gives no probability (−inf) to a token that was sampled, so this KL is "
+        "infinite. Mostly top-k, top-p or a logit mask was applied on one side only.",
+        test="Tokens at which one side is −inf, or a log-prob is +inf, are counted; one suffices.",
+        harmless="A token that really is impossible for q makes the KL infinite in truth: then the "
+        "question is at fault. If you meant the KL of two truncated policies, truncate both.",
+    ),
+}

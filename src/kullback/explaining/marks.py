@@ -1,0 +1,181 @@
+"""The words with which an estimate is marked, and because of which it is read with care."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kullback.diagnosis.diagnose import diagnose
+from kullback.diagnosis.sampler import sampler_check
+from kullback.diagnosis.sampler_tests import FEWEST_CLUSTERS, FEWEST_PREFIXES
+from kullback.estimation.estimate import from_state
+from kullback.estimation.sampler_state import ENTROPY_FLOOR
+from kullback.estimation.summary import summarize
+from kullback.explaining.estimators import ESTIMATORS
+from kullback.explaining.examples import PROMPTS, SEED, example
+from kullback.explaining.explanation import Explanation, Section
+from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
+
+Shown = tuple[str, dict[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What is written of a mark.
+
+    Args:
+        caption: It in one line.
+        means: What it says, in plain words.
+        set_when: When it stands there.
+        harmless: When it is wrong to worry.
+        do: What to do.
+        shown: The example, and its numbers; computed when called.
+    """
+
+    caption: str
+    means: str
+    set_when: str
+    harmless: str
+    do: str
+    shown: Callable[[], Shown]
+
+
+def explain_mark(name: str) -> Explanation:
+    """The explanation of a mark.
+
+    Example:
+        >>> it = explain_mark("in-sample")
+        >>> it.numbers["k1"] < 0
+        True
+    """
+    mark = MARKS[name]
+    said, numbers = mark.shown()
+    sections = (
+        Section("Means", mark.means),
+        Section("Set when", mark.set_when),
+        Section("Example", said),
+        Section("No worry", mark.harmless),
+        Section("Do", mark.do),
+    )
+    return Explanation(name, "mark", mark.caption, sections, numbers)
+
+
+def _biased() -> Shown:
+    numbers = ESTIMATORS["k2"].worked()[1]
+    return (
+        f"In the small world of kullback explain k2 the mean of k2 is {numbers['mean']:.4f}, and "
+        f"the KL {numbers['kl']:.4f}.",
+        {"mean": numbers["mean"], "kl": numbers["kl"]},
+    )
+
+
+def _faulty(name: str) -> tuple[str, Mixture]:
+    world = CLEAN_WORLDS["smooth"](PROMPTS)
+    assert isinstance(world, Mixture)
+    return (
+        f"Simulated (world smooth, {PROMPTS} prompts, seed {SEED}): {FAULTS[name].caption}.",
+        world,
+    )
+
+
+def _in_sample() -> Shown:
+    told, world = _faulty("in-sample")
+    columns = FAULTS["in-sample"].inject(world, np.random.default_rng(SEED))
+    (state,) = summarize([columns]).questions.values()
+    numbers = {name: from_state(state, name).mean for name in ("k1", "k3")}
+    return (
+        f"{told} The mean of k1 is {numbers['k1']:.4f} nats per token, and no KL is below 0; that "
+        f"of k3 is {numbers['k3']:.4f}.",
+        numbers,
+    )
+
+
+def _selected() -> Shown:
+    numbers = ESTIMATORS["levels"].worked()[1]
+    return (
+        "In the small world of kullback explain levels the KL as a mean over sequences is "
+        f"{numbers['sequence_mean']:.4f}, and k1 has the mean {numbers['k1_at_sequence_mean']:.4f} "
+        "there, however many tokens there are. The sampler is honest.",
+        {key: numbers[key] for key in ("sequence_mean", "k1_at_sequence_mean")},
+    )
+
+
+def _not_verifiable() -> Shown:
+    told, world = _faulty("temperature")
+    logged = FAULTS["temperature"].inject(world, np.random.default_rng(SEED))
+    verdicts, accused = [], []
+    for columns in (replace(logged, entropy={}), logged):
+        summary = summarize([columns])
+        (question,) = summary.questions
+        verdicts.append(sampler_check(summary, question).verdict)
+        accused.append(float(diagnose(summary).accused))
+    return (
+        f"{told} Without the entropy column the sampler is {verdicts[0]}; with it, {verdicts[1]}.",
+        {"accused_without": accused[0], "accused_with": accused[1]},
+    )
+
+
+def _as_if() -> Shown:
+    shown = example("weight-missing")
+    finding = shown.finding("weight-missing")
+    return f"{shown.told}\n» {finding.claim}", finding.numbers
+
+
+MARKS = {
+    "sampler-not-verifiable": Mark(
+        caption="nothing that is logged can show a temperature or top-p",
+        means="The dump has nothing that would tell whether the tokens were drawn from the "
+        "log-probs that stand there. The sampler passed what could be looked at, and that is not "
+        "much.",
+        set_when="No entropy test could be made: it needs the sampler's entropy at "
+        f"{FEWEST_PREFIXES} prefixes with {ENTROPY_FLOOR:g} nats or more, of {FEWEST_CLUSTERS} "
+        "effective clusters, none of them missing. Heads alone do not vouch.",
+        harmless="If you know that the engine drew at temperature 1, without top-p and top-k, or "
+        "that its log-probs are those after them, the number stands.",
+        do="Log entropy.ROLE of the sampler, one number per token.",
+        shown=_not_verifiable,
+    ),
+    "as-if-sampled-by": Mark(
+        caption="the question takes a role as the sampler that did not sample",
+        means="The tokens were sampled by the engine, and the question is asked as if one of its "
+        "own policies had. The number answers that question only if the two are the same.",
+        set_when="The sampler of the question is not that of the dump. If the weight changes the "
+        "number by more than its error, it is a finding: weight-missing.",
+        harmless="If engine and trainer differ by rounding only, as at the first step.",
+        do="Ask with the sampler: KL(P||Q) ~ SAMPLER.",
+        shown=_as_if,
+    ),
+    "in-sample": Mark(
+        caption="a policy was trained on the tokens that judge it",
+        means="q (or p) was fitted to these very tokens, so it finds them likelier than fresh "
+        "ones. If it was q, the mean of k1 is too small, and may be negative with an honest "
+        "sampler; if p, too large.",
+        set_when="The caller says so: kb.estimate(…, in_sample=True). No column shows it, but "
+        "negative-beyond-chance can.",
+        harmless="After one small step on many tokens the bias is small; it grows with the step "
+        "and falls with their number.",
+        do="Take fresh tokens, or the policy as it was before the step, or the exact KL.",
+        shown=_in_sample,
+    ),
+    "selected-on-outcome": Mark(
+        caption="what was averaged depends on what was sampled",
+        means="k1 and k3 are right on average over all tokens that the sampler drew. Over those "
+        "of long sequences, rewarded ones or finished ones they are off, for ever.",
+        set_when="At sequence_mean, if lengths differ; and in splits (--by) by anything but what "
+        "is settled before the token: position, step, staleness, the prompt, the settings.",
+        harmless="The exact KL has no such bias, and where outcomes have little to do with the "
+        "ratios, the bias is small.",
+        do="Use token_mean or sequence_sum, or log the exact KL.",
+        shown=_selected,
+    ),
+    "biased": Mark(
+        caption="the mean is that of another number, near the KL for close policies",
+        means="k2 is not the KL on average, but half the mean square of log q/p.",
+        set_when="The method is k2.",
+        harmless="If p and q are close: the two agree up to the third order of log q/p.",
+        do="Use k1 or k3, whose means are the KL: kullback explain k1.",
+        shown=_biased,
+    ),
+}

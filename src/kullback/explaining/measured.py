@@ -1,0 +1,34 @@
+"""How often each code accused clean reports and found faults: results/accusations.jsonl, counted.
+
+A test holds these figures equal to that file.
+"""
+
+from __future__ import annotations
+
+CLEAN_REPORTS = 23_400
+FALSE_ALARMS = {"sampler-mismatch": 17}
+FAULTY_REPORTS = 150  # of each fault
+LEAST = 5  # reports of a fault below which a finding is one of chance
+
+# By code and fault, the faulty reports in which the code was found.
+FOUND = {
+    "negative-beyond-chance": {"wrong-sampler": 150, "stale-sampler": 104, "in-sample": 100},
+    "sampler-mismatch": {
+        "temperature": 150,
+        "top-k": 150,
+        "top-p": 150,
+        "wrong-sampler": 98,
+        "stale-sampler": 73,
+        "in-sample": 24,
+    },
+    "tokens-do-not-match-text": {"retokenized": 150},
+    "shifted-by-one": {"shifted-by-one": 150},
+    "misaligned": {"misaligned": 150},
+    "not-log-probs": {"probabilities": 150, "unnormalized": 150},
+    "not-normalized": {"unnormalized": 150},
+    "sentinel-inside-mask": {"sentinel": 150},
+    "missing-values": {"nan": 150},
+    "mask-covers-padding": {"padding": 150},
+    "mask-covers-prompt": {"prompt": 150, "prompt-scored": 150},
+    "infinite-ratio": {"truncated-reference": 150},
+}

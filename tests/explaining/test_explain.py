@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import pytest
+
+import kullback as kb
+from kullback.cli.report import demo_report
+from kullback.diagnosis.finding import CODES
+from kullback.explaining.estimators import ESTIMATORS
+from kullback.explaining.explain import _ALSO
+from kullback.explaining.marks import MARKS
+from kullback.explaining.trust import TRUST
+
+
+def test_the_list_names_everything_that_can_be_explained():
+    listed = kb.explain()
+    assert listed.kind == "list"
+    rows = [
+        row.split("\t")[0] for section in listed.sections[:-1] for row in section.text.splitlines()
+    ]
+    assert rows == [*CODES, *MARKS, *ESTIMATORS, *TRUST]
+    for name in rows:
+        assert kb.explain(name).name == name
+
+
+@pytest.mark.parametrize("other", _ALSO)
+def test_what_a_report_calls_a_number_leads_to_it(other):
+    assert kb.explain(other).name == _ALSO[other]
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("missing_mass", "missing-mass"),
+        ("clip_fraction", "clip-fraction"),
+        ("truncated_share", "truncated-share"),
+        ("log_bound", "log-bound"),
+        ("lambda", "lambda"),
+        ("S", "S"),
+        ("unweighted_k1", "unweighted-k1"),
+        ("effective_clusters", "effective-clusters"),
+        (" K3 ", "k3"),
+        ("as-if-sampled-by-current", "as-if-sampled-by"),
+        ("WEIGHTS-DEGENERATE", "weights-degenerate"),
+    ],
+)
+def test_case_and_dashes_do_not_matter(key, name):
+    assert kb.explain(key).name == name
+
+
+def test_everything_that_the_demo_is_read_with_care_for_can_be_asked():
+    report = demo_report()
+    words = {word for one in report["questions"] for word in one["trust"]["because"]}
+    words |= {mark for one in report["questions"] for mark in one["estimates"]["auto"]["marks"]}
+    words |= {one["code"] for one in (*report["findings"], *report["checks"])}
+    assert len(words) > 10
+    for word in words:
+        assert kb.explain(word).sections
+
+
+def test_the_numbers_of_a_report_can_be_asked_by_their_keys():
+    one = demo_report()["questions"][0]
+    keys = {*one["sampler_check"], *one["weights"], *one["estimates"], *one["shape"]}
+    without = {"verdict", "z", "of", "max", "source", "log_p"}  # words and plain numbers
+    for key in keys - without:
+        assert kb.explain(key).sections, key
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("weight-degenerate", "did you mean weights-degenerate?"),
+        ("mising mass", "did you mean missing-mass or missing-values?"),
+        ("xyzzy", "kullback explain lists what can be explained"),
+        ("", "kullback explain lists what can be explained"),
+    ],
+)
+def test_an_unknown_name_gets_the_nearest(name, told):
+    with pytest.raises(ValueError, match="nothing is called") as raised:
+        kb.explain(name)
+    assert told in str(raised.value)
+
+
+@pytest.mark.parametrize("given", [{"value": 0.1}, {"tokens": 3}])
+@pytest.mark.parametrize("name", [None, "kl"])
+def test_a_value_needs_its_tokens_and_its_name(name, given):
+    with pytest.raises(ValueError, match="by its name, its value and its tokens"):
+        kb.explain(name, **given)
+
+
+def test_a_value_is_judged():
+    said = kb.explain("KL", value=-0.031, tokens=8192)
+    assert said.kind == "value"
+    assert str(said) == said.text
+    assert isinstance(said, kb.Explanation)

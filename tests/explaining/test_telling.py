@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kullback.diagnosis import limits, reading_faults
+from kullback.diagnosis.finding import CODES
+from kullback.estimation import estimate
+from kullback.explaining.telling import TELLING
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_code_that_accuses_nobody_is_written_of_and_no_other():
+    assert set(TELLING) == {code for code, said in CODES.items() if not said.accuses}
+
+
+@pytest.mark.parametrize("code", TELLING)
+def test_the_test_that_holds_it_is_there_and_speaks_of_it(code):
+    assert f'"{code}"' in (ROOT / TELLING[code].held_by).read_text(encoding="utf-8")
+
+
+def test_thresholds_are_those_of_the_code_that_tells():
+    for code, threshold in {
+        "rows-left-out": f"above {reading_faults.TOLERATED:.0%}",
+        "weights-degenerate": f"below {estimate.FEW_LEFT:.0%}",
+        "mean-owned-by-few": f"own {limits.OWNED:.0%}",
+        "too-few-clusters": f"below {estimate.FEW_CLUSTERS}",
+    }.items():
+        assert threshold in TELLING[code].test, code

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kullback.question import Question
 
 
-@click.command()
+@click.command(short_help="Did a KL change between two dumps, or two steps?")
 @click.argument("dumps", nargs=-1, metavar="A B | FILES --steps I,J")
 @click.option("--steps", metavar="I,J", help="Compare step J of one dump with its step I.")
 @click.option(

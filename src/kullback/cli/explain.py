@@ -10,7 +10,7 @@ import click
 from kullback.cli.failing import one_sentence, require_place
 
 
-@click.command()
+@click.command(short_help="What a finding or a number means.")
 @click.argument("name", required=False)
 @click.option("--value", type=float, metavar="V", help="A mean of kl, k1, k2 or k3, in nats.")
 @click.option("--tokens", type=int, metavar="N", help="The number of tokens that it is over.")

@@ -20,7 +20,15 @@ from kullback.cli.report import report
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="kullback %(version)s")
 def app() -> None:
-    """A KL divergence you can trust: how big, how sure, of what, and what is wrong with it."""
+    """A KL divergence you can trust: how big, how sure, of what, and what is wrong with it.
+
+    \b
+    Examples:
+      kullback report --demo
+      kullback report rollouts/*.parquet --html report.html
+      kullback compare before.parquet after.parquet
+      kullback explain kl --value -0.031 --tokens 8192
+    """
 
 
 app.add_command(report)

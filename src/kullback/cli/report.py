@@ -23,7 +23,7 @@ DRAWN = ("step", "position", "staleness")
 DEMO_QUESTIONS = ("KL(strong||reference) ~ rollout", "KL(rescored||reference)")
 
 
-@click.command()
+@click.command(short_help="Every KL of a dump, and what is wrong with it.")
 @click.argument("files", nargs=-1)
 @click.option("--demo", is_flag=True, help="Use the bundled rollouts of SmolLM2-135M.")
 @click.option(

@@ -123,7 +123,7 @@ def trust(report: dict[str, Any]) -> str:
     }[head["trust"]]
     others = head["untrusted"] - (head["trust"] == "no")
     if others:
-        said += f" {others} of the other {head['of'] - 1} in this report cannot be trusted."
+        said += f" {others} of the other {head['of'] - 1} numbers cannot be trusted."
     return said
 
 

@@ -141,6 +141,7 @@ def summarize(
     by: Sequence[str] = (),
     jobs: int = 1,
     on_batch: Callable[[Columns], None] | None = None,
+    onto: Summary | None = None,
 ) -> Summary:
     """Summarize batches in one pass, in bounded memory.
 
@@ -158,6 +159,8 @@ def summarize(
             batches. What may depend on the tokens drawn is marked ``selected-on-outcome``.
         jobs: Threads that work on batches.
         on_batch: Called with each batch when it has been read (for a progress bar).
+        onto: The summary of what stands before; to the last bit the result is then that of one
+            pass over both, which a sum of two summaries is to 1e-12 only.
 
     Returns:
         The summary, from which ``diagnose`` and ``report`` are made; summaries of the same
@@ -179,7 +182,7 @@ def summarize(
     """
     asked = [Question.parse(q) if isinstance(q, str) else q for q in questions or ()]
     axes = tuple(dict.fromkeys([by] if isinstance(by, str) else by))
-    total: Summary | None = None
+    total = onto
     for summary in _in_order(_work(batches, asked, sampler, axes, on_batch), jobs):
         total = summary if total is None else total + summary
     if total is None:

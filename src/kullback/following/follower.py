@@ -87,6 +87,7 @@ class Follower:
             stamps = stamps_in(self.place)
         except OSError as error:
             return Look(False, (), {self.place.name: f"it cannot be read: {error.strerror}"})
+        self.progress = replace(self.progress, looks=self.progress.looks + 1)
         for _ in range(2):
             said += self._vanished(stamps)
             try:
@@ -122,10 +123,12 @@ class Follower:
         for name, one in files.items():
             if name in stamps and (why := self._rewritten(name, one, stamps[name])):
                 raise _AgainError(why)
-        quiet = {name for name, one in files.items() if stamps.get(name, one.stamp) == one.stamp}
+        old = {n for n, s in stamps.items() if now - s.changed / 1e9 >= self.every}
+        same = {n for n, s in stamps.items() if self._last.get(n) == s}
+        quiet = old | same | (files.keys() - stamps.keys())
         for name in [*(n for n in files if n in stamps), *(n for n in stamps if n not in files)]:
             try:
-                reason = self._take(name, stamps[name], quiet, now, pause)
+                reason = self._take(name, stamps[name], quiet, pause)
             except OSError as error:
                 reason = f"it cannot be read: {error.strerror}"
             if reason:
@@ -151,7 +154,7 @@ class Follower:
         return None if same else f"{name} was written anew"
 
     def _take(
-        self, name: str, stamp: Stamp, quiet: set[str], now: float, pause: Callable[[], None]
+        self, name: str, stamp: Stamp, quiet: set[str], pause: Callable[[], None]
     ) -> str | None:
         """Count what is new in a file; why there is more to come, if so."""
         one = self.progress.files.get(name)
@@ -161,7 +164,7 @@ class Follower:
             return "it is empty"
         if (refused := self._refused.get(name)) and refused[0] == stamp:
             return refused[1]
-        settled = self._last.get(name) == stamp or now - stamp.changed / 1e9 >= self.every
+        settled = name in quiet
         path = path_of(self.place, name)
         try:
             dump = self._opened(str(path))
@@ -206,14 +209,18 @@ class Follower:
         return UNENDED if stamp.size > stop else None
 
     def _before(self, name: str, quiet: set[str]) -> list[str]:
-        """The files before this one that stand still and have a tail.
+        """The tails to be closed before full chunks of a file are.
 
-        What comes of them later is a chunk of its own; so chunks are added in the order in which
-        one pass reads them.
+        They are of files before it that stand still and have not grown since it came: one file
+        per step. So chunks are added in the order of one pass. Ranks that write at once wait for
+        each other and keep their tails, since a chunk that is cut is not that of one pass.
         """
-        names = list(self.progress.files)
-        names = names[: names.index(name)] if name in names else names
-        return [other for other in names if other in quiet and self.progress.files[other].tail]
+        files = self.progress.files
+        names = list(files)
+        names = names[: names.index(name)] if name in files else names
+        came = files[name].first if name in files else self.progress.looks
+        done = (other for other in names if other in quiet and files[other].grown <= came)
+        return [other for other in done if files[other].tail is not None]
 
     def _adding(self, dump: Dump) -> Callable[[Iterable[Columns], Summary | None], Summary | None]:
         def add(chunks: Iterable[Columns], onto: Summary | None) -> Summary | None:

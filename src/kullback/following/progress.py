@@ -69,6 +69,8 @@ class Counted:
 
     Args:
         stamp: What it was when it was read last.
+        first: The look at which it was counted first.
+        grown: The last look at which it had more rows than before.
         form: Its format and what a row is, in words.
         fingerprint: What its columns were taken for.
         unused: Its columns that are not read, with the reason.
@@ -79,6 +81,8 @@ class Counted:
     """
 
     stamp: Stamp
+    first: int
+    grown: int
     form: str
     fingerprint: str
     unused: dict[str, str]
@@ -135,6 +139,7 @@ class Progress:
         asked: The questions that were asked beside the usual ones.
         by: The axes.
         map: The column of each role, as far as the caller said it.
+        looks: How often it was looked at.
         head: What the first file says; None before there is one.
         closed: The summary of all rows that are never read again.
         files: The files of which rows were counted, in the order in which they came.
@@ -148,6 +153,7 @@ class Progress:
     asked: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
     map: dict[str, str] = field(default_factory=dict)
+    looks: int = 0
     head: Head | None = None
     closed: Summary | None = None
     files: dict[str, Counted] = field(default_factory=dict)
@@ -223,4 +229,4 @@ class Progress:
 
     def anew(self) -> Progress:
         """What was asked, with nothing counted."""
-        return Progress(self.version, self.place, self.asked, self.by, self.map)
+        return Progress(self.version, self.place, self.asked, self.by, self.map, self.looks)

@@ -64,7 +64,8 @@ def whole(
     lost = dump.damaged_rows
     late = {column: why for column, why in dump.unused.items() if unused.get(column) != why}
     counts = Counts(rows + lost, lost, tuple(dump.damaged[:NAMED]), late)
-    mine = Counted(stamp, dump.forms[0], dump.fingerprint(str(path)), unused, counts)
+    look, fingerprint = progress.looks, dump.fingerprint(str(path))
+    mine = Counted(stamp, look, look, dump.forms[0], fingerprint, unused, counts)
     return replace(progress, files=progress.files | {name: mine})
 
 
@@ -97,6 +98,8 @@ def grown(
     _require_same(path, stamp, stop, last_bytes)
     mine = Counted(
         stamp=stamp if stop == last_line_end(path, stop, stamp.size) else stamp.partial(),
+        first=progress.looks if one is None else one.first,
+        grown=progress.looks,
         form=dump.forms[0],
         fingerprint=dump.fingerprint(str(path)),
         unused=dict(dump.unused),

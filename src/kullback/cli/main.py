@@ -13,6 +13,7 @@ import click
 
 from kullback import __version__
 from kullback.cli.report import report
+from kullback.cli.watch import watch
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,6 +23,7 @@ def app() -> None:
 
 
 app.add_command(report)
+app.add_command(watch)
 
 
 def main() -> None:

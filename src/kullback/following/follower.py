@@ -10,6 +10,7 @@ from pathlib import Path
 from kullback.columns import Columns
 from kullback.dumps import Dump, DumpError
 from kullback.dumps.dump import require_same
+from kullback.dumps.errors import printable
 from kullback.estimation.summary import Summary, summarize
 from kullback.following.progress import Counted, Head, Progress
 from kullback.following.reading import UNENDED, grown, half, whole
@@ -178,7 +179,7 @@ class Follower:
                 self.progress = self._headed(found, name, dump)
                 pause()
         except DumpError as error:
-            reason = str(error) if settled else UNSETTLED
+            reason = _why(str(error), path, settled)
         if reason and settled:
             self._refused[name] = stamp, reason
         return reason
@@ -259,3 +260,16 @@ class Follower:
             return progress
         head = Head(name, dump.layout, dump.roles, dump.columns, dump.signature)
         return replace(progress, head=head)
+
+
+def _why(error: str, path: Path, settled: bool) -> str:
+    """Why a file is not counted: what is wrong with it, if it is not just half of one."""
+    if not settled:
+        with path.open("rb") as file:
+            lines = file.read(1) == b"{"
+        if not lines:
+            return UNSETTLED
+        if not last_line_end(path, 0, path.stat().st_size):
+            return UNENDED
+    it = printable(str(path))
+    return f"it {error.removeprefix(f'{it} ')}" if error.startswith(f"{it} ") else error

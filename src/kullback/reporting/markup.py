@@ -7,13 +7,17 @@ from importlib.resources import files
 from typing import Any
 
 
-def shell(title: str, body: str) -> str:
-    """A whole page, styles included; it asks for nothing over the network."""
+def shell(title: str, body: str, *, refresh: int | None = None) -> str:
+    """A whole page, styles included; it asks for nothing over the network.
+
+    With ``refresh`` the browser loads it anew after so many seconds.
+    """
+    again = "" if refresh is None else f'<meta http-equiv="refresh" content="{refresh}">\n'
     style = files("kullback.reporting").joinpath("page.css").read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n"
+        f"{again}<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n"
         f"<body>\n{body}\n</body>\n</html>\n"
     )
 

@@ -59,7 +59,7 @@ def write_json(report: dict[str, Any], path: Path) -> None:
         draft.write_text(as_json(report), encoding="utf-8")
 
 
-def write_html(report: dict[str, Any], path: Path) -> None:
+def write_html(report: dict[str, Any], path: Path, *, refresh: int | None = None) -> None:
     """Write the report as one page."""
     with whole_file(path) as draft:
-        draft.write_text(page(report), encoding="utf-8")
+        draft.write_text(page(report, refresh=refresh), encoding="utf-8")

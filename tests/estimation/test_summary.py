@@ -229,3 +229,17 @@ def test_summaries_split_by_different_axes_do_not_add() -> None:
     for one, other in ((a, b), (a, summarize(BATCHES[1:2])), (summarize(BATCHES[1:2]), a)):
         with pytest.raises(ValueError, match="split by different axes"):
             _ = one + other
+
+
+def test_onto_is_one_pass_to_the_last_bit():
+    """A sum of two summaries adds in another order; this one does not."""
+    from kullback.estimation.stored import store
+
+    batches = [batch(seed) for seed in range(6)]
+    whole = summarize(batches, by=["position"])
+    for jobs in (1, 3):
+        first = summarize(batches[:2], by=["position"], jobs=jobs)
+        assert store(summarize(batches[2:], by=["position"], jobs=jobs, onto=first)) == store(whole)
+    assert store(first + summarize(batches[2:], by=["position"])) != store(whole)
+    with pytest.raises(ValueError, match="different questions"):
+        summarize(batches, questions=["KL(old||current)"], onto=whole)

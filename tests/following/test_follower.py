@@ -109,7 +109,7 @@ def restarted(one: Follower, place: Path, by=()) -> Follower:
 
 
 @pytest.mark.parametrize("kind", ["rows", "packed"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_however_a_file_grows_the_report_is_that_of_one_pass(tmp_path, small_chunks, kind, seed):
     """After each look, over restarts, to the last bit: numbers, places, damage and columns."""
     path, copy, data = tmp_path / "run.jsonl", tmp_path / "copy" / "run.jsonl", a_run(kind, seed)
@@ -206,7 +206,7 @@ def close(a: Any, b: Any, path: str = "") -> None:
         assert a == b, path
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_files_of_several_ranks_that_grow_at_once(tmp_path, small_chunks, seed):
     """Chunks come in another order than in one pass; everything else is the same."""
     chance = random.Random(seed)
@@ -275,7 +275,7 @@ def test_half_a_file_that_stands_still_is_named_and_never_counted(tmp_path):
     assert look.waiting["a.jsonl.gz"] == "its gzip stream has no end yet"
     assert look.waiting["empty.parquet"] == "it is empty"
     assert look.waiting["tokens.jsonl"] == UNENDED
-    assert look.waiting["a.parquet"].startswith("it cannot be read: ")
+    assert look.waiting["a.parquet"].startswith("it cannot be read as Parquet")
     gz.write_bytes(whole)
     assert one.look(LATER).changed
     assert one.progress.names == ("a.jsonl.gz",)
@@ -467,3 +467,14 @@ def test_progress_is_whole_at_every_pause(tmp_path, small_chunks):
         again = following(tmp_path, progress=load(data, Progress))
         again.look(LATER)
         assert told(again) == expected
+
+
+def test_lines_that_are_no_dump_say_why_and_half_a_line_waits(tmp_path):
+    """Not to have stood still is no reason where reading on would not help."""
+    one, path = following(tmp_path), tmp_path / "a.jsonl"
+    path.write_bytes(b'{"a": ')
+    now = path.stat().st_mtime
+    assert one.look(now).waiting == {"a.jsonl": UNENDED}
+    append(path, b"1}\n")
+    assert "a KL needs those of two policies" in one.look(now).waiting["a.jsonl"]
+    assert one.look(now).waiting["a.jsonl"].startswith("it has log-probs of none")

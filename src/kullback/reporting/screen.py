@@ -58,19 +58,20 @@ def screen(
     """
     below = [_cropped(note, console, "yellow") for note in notes]
     below.append(_cropped(foot, console, "dim"))
+    most = max(console.height - 1, 1)  # one line higher, and a terminal scrolls
     if report is None:
-        return below[-console.height + 1 :]
+        return below[-most:]
     above = _wrapped(what_was_read(report), "dim", console)
     above += _wrapped(headline(report), "bold", console)
     if said := forgotten_weight(report):
         above += _wrapped(said, "", console)
     above += _wrapped(trust(report), TRUST_STYLES[report["headline"]["trust"]], console)
-    room = console.height - 1 - len(above) - len(below)
+    room = most - len(above) - len(below)
     cells = _cells(report, console)
     kept = max(FINDINGS + 1, room - len(cells))
     findings = _findings(report, min(kept, room), console)
     lines = [*above, *findings, *_last(cells, room - len(findings)), *below]
-    return lines[: max(console.height - 1, 1)]
+    return lines if len(lines) <= most else [*lines[: most - 1], lines[-1]]
 
 
 def _findings(report: dict[str, Any], room: int, console: Console) -> list[Text]:

@@ -100,6 +100,7 @@ def half_used() -> str:
     [
         (["--html", "no/a.html"], "no/a.html cannot be written: there is no folder no"),
         (["--state", "no/a"], "no/a cannot be written: there is no folder no"),
+        (["--json", "-"], "--json needs a file"),
         (["--question", "KL"], "'KL' is no question"),
         (["--map", "x"], "write role=column"),
         (["--question", "KL(a||b)"], "needs log-probs of a"),
@@ -164,12 +165,27 @@ def test_a_state_that_would_run_code_is_not_run(path: Path, tmp_path: Path):
         def __reduce__(self):
             return os.mkdir, (str(tmp_path / "trap"),)
 
-    state = tmp_path / "state"
+    state = tmp_path / ".run.jsonl.kullback-watch"
     state.write_bytes(pickle.dumps(Trap()))
-    done = once(path, "--state", state)
+    done = once(path)
     assert done.exit_code == 0
     assert "it is damaged; all is counted from the start" in done.stderr
     assert not (tmp_path / "trap").exists()
+
+
+def test_what_is_no_state_is_not_overwritten(path: Path, tmp_path: Path):
+    before = path.read_bytes()
+    done = once(path, "--state", path)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "is no state of kullback watch: name another file, or none" in done.stderr
+    assert path.read_bytes() == before
+    other, link = tmp_path / "other", tmp_path / ".run.jsonl.kullback-watch"
+    other.write_text("mine")
+    link.symlink_to(other)
+    done = once(path)
+    assert done.exit_code == 2
+    assert "is a link: remove it, or say --state FILE" in done.stderr
+    assert other.read_text() == "mine"
 
 
 WATCH = """

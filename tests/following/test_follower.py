@@ -4,15 +4,21 @@ import gzip
 import json
 import os
 import random
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import kullback as kb
 from kullback.cli.reading import opened
 from kullback.dumps import chunks, compression, jsonl
+from kullback.estimation.stored import load, store
 from kullback.following import follower as module
 from kullback.following.follower import UNSETTLED, Follower
 from kullback.following.progress import Progress
@@ -88,12 +94,20 @@ def a_run(kind: str, seed: int, rows: int = 150) -> bytes:
     return "".join(found).encode()
 
 
-@pytest.fixture
-def small_chunks(monkeypatch):
+@contextmanager
+def small() -> Iterator[None]:
     """Chunks of 64 tokens, read some lines at a time: many ends to get wrong."""
-    monkeypatch.setattr(chunks, "CHUNK_TOKENS", 64)
-    monkeypatch.setattr(jsonl, "DECODED_AT_ONCE", 3000)
-    monkeypatch.setattr(module, "SLICE", 5000)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chunks, "CHUNK_TOKENS", 64)
+        patch.setattr(jsonl, "DECODED_AT_ONCE", 3000)
+        patch.setattr(module, "SLICE", 5000)
+        yield
+
+
+@pytest.fixture
+def small_chunks() -> Iterator[None]:
+    with small():
+        yield
 
 
 def append(path: Path, data: bytes) -> None:
@@ -103,8 +117,6 @@ def append(path: Path, data: bytes) -> None:
 
 def restarted(one: Follower, place: Path, by=()) -> Follower:
     """Another process, which has only what was kept."""
-    from kullback.estimation.stored import load, store
-
     return following(place, by, load(store(one.progress), Progress))
 
 
@@ -138,6 +150,28 @@ def test_however_a_file_grows_the_report_is_that_of_one_pass(tmp_path, small_chu
             one = restarted(one, path, BY)
     assert one.progress.closed is not None
     assert one.progress.files["run.jsonl"].begin.offset > len(data) / 2
+
+
+@settings(max_examples=40)
+@given(
+    kind=st.sampled_from(["rows", "packed"]),
+    cuts=st.lists(st.integers(0, 12_000), max_size=12),
+    ends=st.sets(st.integers(0, 12)),
+)
+def test_any_cuts_into_looks_and_processes_give_the_state_of_one_pass(kind, cuts, ends):
+    """The whole state, to the last bit."""
+    data = a_run(kind, 5, rows=40)
+    with tempfile.TemporaryDirectory() as folder, small():
+        path = Path(folder) / "run.jsonl"
+        one = following(path, BY)
+        for i, at in enumerate([*sorted(cuts), len(data)]):
+            path.touch()
+            append(path, data[path.stat().st_size : at])
+            one.look(LATER)
+            if i in ends:
+                one = restarted(one, path, BY)
+        assert one.progress.summary is not None
+        assert store(one.progress.summary) == store(kb.summarize(opened(str(path), BY), by=BY))
 
 
 FORMATS = ("parquet", "arrow", "npz", "jsonl", "jsonl.gz")
@@ -454,8 +488,6 @@ def test_threads_do_not_change_a_bit(tmp_path, small_chunks):
 
 def test_progress_is_whole_at_every_pause(tmp_path, small_chunks):
     """A process may end there; whoever goes on counts no row twice and none less."""
-    from kullback.estimation.stored import load, store
-
     for i in range(3):
         dump_of(tmp_path / f"{i}.jsonl", i, rows=80)
     one, kept = following(tmp_path), []

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import kullback as kb
-from kullback.following.kept import keep, kept, place_for
+from kullback.following.kept import keep, kept, place_for, require_ours
 from kullback.following.progress import Progress
 from kullback.following.stamps import Stamp
 
@@ -62,3 +62,15 @@ def test_the_place_is_hidden_and_beside_the_page_or_what_is_watched(tmp_path: Pa
     assert place_for(Path("run"), Path("x.html")) == tmp_path / ".x.html.kullback-watch"
     long = place_for(Path("r" * 250), None)
     long.write_text("x")
+
+
+def test_only_a_state_or_nothing_is_overwritten(tmp_path: Path):
+    path = tmp_path / "a"
+    require_ours(path)
+    path.touch()
+    require_ours(path)
+    keep(ASKED, path)
+    require_ours(path)
+    path.write_text("my notes")
+    with pytest.raises(ValueError, match="a is no state of kullback watch: name another file"):
+        require_ours(path)

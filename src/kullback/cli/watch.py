@@ -134,16 +134,22 @@ def _prepared(
     state: str | None,
 ) -> tuple[Follower, _Files]:
     from kullback.following.follower import Follower
-    from kullback.following.kept import kept, place_for
+    from kullback.following.kept import kept, place_for, require_ours
     from kullback.following.progress import Progress
     from kullback.question import Question
 
     for path in (html, json, state):
         require_place(path)
+    if json == "-":
+        raise ValueError("--json needs a file: kullback report prints the JSON of one report")
     asked = tuple(str(Question.parse(text)) for text in questions)
     named, axes = columns_by_role(maps), axes_of(by)
     page = Path(html) if html else None
     where = Path(state) if state else place_for(place, page)
+    if state:
+        require_ours(where)
+    elif where.is_symlink():  # put there by somebody else, and what it leads to is not ours
+        raise ValueError(f"{where} is a link: remove it, or say --state FILE")
     empty = Progress(__version__, str(place.resolve()), asked, axes, named)
     progress, why = kept(where, empty)
     files = _Files(where, page, Path(json) if json else None, None if once else every)
@@ -169,6 +175,7 @@ def _look_on(
             files.keep(follower.progress)
             show.reading(follower.progress.rows)
 
+    show.reading(follower.progress.rows)
     while True:
         look = follower.look(time.time(), pause)
         report = files.update(follower.progress, look.changed)

@@ -175,8 +175,8 @@ class Follower:
             reason = half(path, dump) if settled else UNSETTLED
             if reason is None:
                 before, add = self._before(name, quiet), self._adding(dump)
-                found = whole(self.progress, name, path, dump, stamp, before, add)
-                self.progress = self._headed(found, name, dump)
+                start = self._headed(name, dump)
+                self.progress = whole(start, name, path, dump, stamp, before, add)
                 pause()
         except DumpError as error:
             reason = _why(str(error), path, settled)
@@ -204,8 +204,8 @@ class Follower:
             part = last_line_end(path, known, min(stop, known + SLICE))
             known = part if part > known else stop
             before, add = self._before(name, quiet), self._adding(dump)
-            found = grown(self.progress, name, path, dump, stamp, known, before, add)
-            self.progress = self._headed(found, name, dump)
+            start = self._headed(name, dump)
+            self.progress = grown(start, name, path, dump, stamp, known, before, add)
             pause()
         return UNENDED if stamp.size > stop else None
 
@@ -255,11 +255,12 @@ class Follower:
         first = str(path_of(self.place, head.name))
         require_same(first, head.signature, str(path), dump.signature)
 
-    def _headed(self, progress: Progress, name: str, dump: Dump) -> Progress:
-        if progress.head is not None:
-            return progress
-        head = Head(name, dump.layout, dump.roles, dump.columns, dump.signature)
-        return replace(progress, head=head)
+    def _headed(self, name: str, dump: Dump) -> Progress:
+        """The progress with a first file, which says what holds for all."""
+        if self.progress.head is not None:
+            return self.progress
+        told = dump.roles, dump.columns, dict(dump.unused), dump.signature
+        return replace(self.progress, head=Head(name, dump.layout, *told))
 
 
 def _why(error: str, path: Path, settled: bool) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kullback.estimation.stored import load, store
+from kullback.estimation.stored import MAGIC, load, store
 from kullback.following.progress import Progress
 from kullback.whole_file import whole_file
 
@@ -20,6 +20,20 @@ def place_for(watched: Path, page: Path | None) -> Path:
     """
     beside = (watched if page is None else page).resolve()
     return beside.with_name(f".{beside.name[:200]}.kullback-watch")
+
+
+def require_ours(path: Path) -> None:
+    """Refuse to keep progress where something else stands.
+
+    Raises:
+        ValueError: Says what to do.
+        OSError: The file cannot be read.
+    """
+    if path.is_file():
+        with path.open("rb") as file:
+            start = file.read(len(MAGIC))
+        if start and start != MAGIC:
+            raise ValueError(f"{path} is no state of kullback watch: name another file, or none")
 
 
 def keep(progress: Progress, path: Path) -> None:

@@ -73,7 +73,7 @@ class Counted:
         grown: The last look at which it had more rows than before.
         form: Its format and what a row is, in words.
         fingerprint: What its columns were taken for.
-        unused: Its columns that are not read, with the reason.
+        unused: Its columns that are not read, with the reason, where the first file has no such.
         counts: What the rows left behind that are in the summary of what is closed.
         begin: Where its tail begins; None if it was counted as a whole.
         ending: The last bytes before the end of what was read.
@@ -119,6 +119,7 @@ class Head:
         layout: Whose dump it is.
         roles: The roles with log-probs.
         columns: What each column is taken for.
+        unused: The columns that are not read, with the reason.
         signature: The same to compare with another file's.
     """
 
@@ -126,6 +127,7 @@ class Head:
     layout: str
     roles: tuple[str, ...]
     columns: tuple[Guess, ...]
+    unused: dict[str, str]
     signature: tuple[tuple[str, str], ...]
 
 
@@ -205,7 +207,7 @@ class Progress:
     @property
     def unused(self) -> dict[str, str]:
         """The columns that are not read, each with the reason."""
-        found: dict[str, str] = {}
+        found = dict(self.head.unused) if self.head else {}
         for one in self.files.values():
             found |= one.unused
         for one in self.files.values():

@@ -65,7 +65,8 @@ def whole(
     late = {column: why for column, why in dump.unused.items() if unused.get(column) != why}
     counts = Counts(rows + lost, lost, tuple(dump.damaged[:NAMED]), late)
     look, fingerprint = progress.looks, dump.fingerprint(str(path))
-    mine = Counted(stamp, look, look, dump.forms[0], fingerprint, unused, counts)
+    own = _own(unused, progress)
+    mine = Counted(stamp, look, look, dump.forms[0], fingerprint, own, counts)
     return replace(progress, files=progress.files | {name: mine})
 
 
@@ -102,7 +103,7 @@ def grown(
         grown=progress.looks,
         form=dump.forms[0],
         fingerprint=dump.fingerprint(str(path)),
-        unused=dict(dump.unused),
+        unused=_own(dump.unused, progress),
         counts=(Counts() if one is None else one.counts) + held.counts,
         begin=after if last is None else last.begin,
         ending=last_bytes,
@@ -120,6 +121,12 @@ def _closing(
         return progress
     progress = progress.tails_closed(before)
     return replace(progress, closed=add(chain([first], chunks), progress.closed))
+
+
+def _own(unused: dict[str, str], progress: Progress) -> dict[str, str]:
+    """What is not said of the first file already: thousands of files say the same."""
+    known = progress.head.unused if progress.head else {}
+    return {column: why for column, why in unused.items() if known.get(column) != why}
 
 
 def _require_same(path: Path, stamp: Stamp, stop: int, last_bytes: str | None) -> None:

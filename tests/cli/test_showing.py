@@ -47,8 +47,8 @@ def test_why_there_is_nothing_yet(tmp_path: Path):
 def test_a_line_is_printed_for_a_change_and_for_nothing_else(report, tmp_path: Path, capsys):
     lines, one = Lines(once=False), a_follower(tmp_path)
 
-    def printed(*args: Any) -> list[str]:
-        lines.show(*args, one)
+    def printed(report: Any, look: Look) -> list[str]:
+        lines.show(report, look, one)
         return capsys.readouterr().out.splitlines()
 
     with lines:

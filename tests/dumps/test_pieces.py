@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +10,12 @@ import pytest
 import kullback as kb
 from kullback.dumps import chunks, jsonl
 from kullback.dumps.errors import DumpError
-from kullback.dumps.pieces import Mark
+from kullback.dumps.pieces import Mark, Piece
 
 PACKED = {"lengths": [3, 2, 4], "prompt_id": 7}
 
 
-def row(tokens: int, **more) -> str:
+def row(tokens: int, /, **more) -> str:
     values = np.linspace(-2, -1, tokens).tolist()
     both = {"log_probs.old": values, "log_probs.current": values}
     return json.dumps(both | more) + "\n"
@@ -27,6 +28,16 @@ def path(tmp_path: Path, monkeypatch) -> Path:
     return tmp_path / "a.jsonl"
 
 
+def columns(piece: Piece) -> kb.Columns:
+    assert piece.columns is not None
+    return piece.columns
+
+
+def numbers(batch: kb.Columns) -> list[int]:
+    assert batch.rows is not None
+    return batch.rows.tolist()
+
+
 def all_of(dump: kb.Dump, begin: Mark, stop: int):
     return list(dump.pieces(str(dump.files[0]), begin, stop))
 
@@ -36,9 +47,9 @@ def test_the_pieces_are_the_chunks_and_an_end(path: Path):
     path.write_text(text)
     dump = kb.read(path)
     *found, end = all_of(dump, Mark(), len(text))
-    assert [one.columns.rows.tolist() for one in found] == [[0, 1], [2], [3], [4, 7]]
+    assert [numbers(columns(one)) for one in found] == [[0, 1], [2], [3], [4, 7]]
     assert [[d.row for d in one.damaged] for one in found] == [[], [], [], [6]]
-    assert [one.columns.rows.tolist() for one in found] == [c.rows.tolist() for c in dump]
+    assert [numbers(columns(one)) for one in found] == [numbers(c) for c in dump]
     assert end == type(end)(Mark(len(text), 8), None, (), {})
 
 
@@ -58,7 +69,7 @@ def test_reading_on_from_any_mark_gives_the_same_pieces(path: Path):
             assert [p.begin for p in again] == [p.begin for p in found[i:]]
             for a, b in zip(again[:-1], found[i:-1], strict=True):
                 assert str(a.columns) == str(b.columns)
-                assert a.columns.clusters.tolist() == b.columns.clusters.tolist()
+                assert columns(a).clusters.tolist() == columns(b).clusters.tolist()
                 assert [str(d) for d in a.damaged] == [str(d) for d in b.damaged]
     assert any(one.begin.within for one in found)
 
@@ -68,10 +79,10 @@ def test_what_stands_behind_the_end_is_not_read(path: Path):
     path.write_text(text + '{"log')
     dump = kb.read(path)
     [one, end] = all_of(dump, Mark(), len(first))
-    assert len(one.columns) == 5
+    assert len(columns(one)) == 5
     assert end.begin == Mark(len(first), 1)
     [one, end] = all_of(dump, end.begin, len(text))
-    assert one.columns.rows.tolist() == [1]
+    assert numbers(columns(one)) == [1]
 
 
 def test_columns_that_turn_up_late_are_named_from_any_mark(path: Path):
@@ -124,3 +135,22 @@ def test_a_fingerprint_is_of_what_the_columns_are(tmp_path: Path):
         )
     assert marks["a"] == marks["b"]
     assert len(set(marks.values())) == 3
+
+
+def test_the_k_of_heads_is_carried(path: Path):
+    """The first rows show that two were asked for; the last ones, alone, could be one and more."""
+    names = ("tokens", "top_ids.old", "top_log_probs.old")
+    first, last = (
+        dict(zip(names, ([1] * 5, [ids] * 5, [[-0.5, -2.0]] * 5), strict=True))
+        for ids in ([1, 2], [2, 1])
+    )
+    text = row(5, **first) * 4 + row(5, **last) * 8
+    path.write_text(text)
+    dump = kb.read(path)
+    found = all_of(dump, Mark(), len(text))
+    begin = found[4].begin
+    assert (begin.row, begin.nominal) == (8, {"old": 2})
+    again, *_ = all_of(dump, begin, len(text))
+    assert columns(again).top_k["old"].ids.shape == (10, 2)
+    alone, *_ = all_of(dump, replace(begin, nominal={}), len(text))
+    assert columns(alone).top_k["old"].ids.shape == (10, 1)

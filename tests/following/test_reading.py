@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,8 +49,8 @@ def test_a_file_that_is_rewritten_while_it_is_read_adds_nothing(tmp_path: Path, 
         path.write_bytes(LINE * 2)
         return add(chunks, onto)
 
-    stop = () if how == "whole" else (stamp.size,)
-    read = whole if how == "whole" else grown
+    stop: Any = () if how == "whole" else (stamp.size,)
+    read: Any = whole if how == "whole" else grown
     with pytest.raises(DumpError, match=r"has changed (while|since)"):
         read(start, "a.jsonl", path, dump, stamp, *stop, [], meanwhile)
     assert start == Progress("1", "")

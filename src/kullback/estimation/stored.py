@@ -149,7 +149,7 @@ def _built(tree: Any, hint: Any, arrays: _Arrays) -> Any:
         ValueError: It cannot be that.
     """
     if is_dataclass(hint):
-        hints = _fields(hint)  # type: ignore[arg-type]
+        hints = _fields(hint)
         if not isinstance(tree, dict) or tree.keys() != hints.keys():
             raise ValueError
         return hint(**{name: _built(tree[name], h, arrays) for name, h in hints.items()})  # type: ignore[operator]

@@ -19,7 +19,7 @@ NOTES = 4  # waiting files, and things that happened, that are shown, at most
 FINDINGS = 3  # findings that have room before the cells do
 
 
-def one_line(report: Mapping[str, Any], before: Iterable[str]) -> str:
+def one_line(report: dict[str, Any], before: Iterable[str]) -> str:
     """The report in one line without the time: rows, tokens, headline, and what findings changed.
 
     Args:

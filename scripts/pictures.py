@@ -8,7 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from kullback.cli.report import demo_report
-from kullback.reporting.write import write_html
+from kullback.reporting.html import page
+from kullback.reporting.write import write_page
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 VIEW = {"width": 1000, "height": 760}
@@ -24,7 +25,7 @@ def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     with TemporaryDirectory() as folder, sync_playwright() as driver:
         path = Path(folder) / "report.html"
-        write_html(demo_report(), path)
+        write_page(page(demo_report()), path)
         browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
         tab = browser.new_page(viewport=VIEW, color_scheme="light")
         tab.goto(path.as_uri())

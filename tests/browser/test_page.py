@@ -17,7 +17,8 @@ from kullback.cli.report import demo_report
 from kullback.reporting.comparison import comparison
 from kullback.reporting.comparison_html import comparison_page
 from kullback.reporting.document import document
-from kullback.reporting.write import write_html
+from kullback.reporting.html import page
+from kullback.reporting.write import write_page
 from kullback.worlds import CLEAN_WORLDS
 
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
@@ -41,7 +42,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
-    write_html(demo_report(by=["position", "length"]), path)
+    write_page(page(demo_report(by=["position", "length"])), path)
     return path
 
 
@@ -57,7 +58,7 @@ def run(tmp_path_factory) -> Path:
         batches.append(replace(batch, labels=labels, versions=versions))
     summary = kb.summarize(batches, by=["step", "staleness", "position"])
     path = tmp_path_factory.mktemp("page") / "run.html"
-    write_html(document(summary), path)
+    write_page(page(document(summary)), path)
     return path
 
 
@@ -159,7 +160,7 @@ def test_text_of_a_dump_cannot_act(browser, tmp_path):
     shown["top"][0] |= {"text": evil, "before": evil}
     shown["by"]["position"][0]["name"] = evil
     report["findings"][0]["claim"] = evil
-    write_html(report, tmp_path / "evil.html")
+    write_page(page(report), tmp_path / "evil.html")
     seen = Seen(browser, tmp_path / "evil.html")
     seen.open_all()
     assert evil in seen.tab.locator("body").inner_text()
@@ -169,7 +170,7 @@ def test_text_of_a_dump_cannot_act(browser, tmp_path):
 def test_the_page_of_a_comparison_is_drawn(browser, tmp_path):
     whole = CLEAN_WORLDS["training_loop"](16).sample(np.random.default_rng(0))
     a, b = (kb.summarize([whole.take(slice(8 * i, 8 * i + 96))]) for i in (0, 4))
-    write_html(comparison(a, b), tmp_path / "change.html", comparison_page)
+    write_page(comparison_page(comparison(a, b)), tmp_path / "change.html")
     seen = Seen(browser, tmp_path / "change.html", 390)
     seen.open_all()
     assert seen.tab.locator(".plot svg").count() == 1
@@ -181,7 +182,7 @@ def test_the_page_of_a_comparison_is_drawn(browser, tmp_path):
 def test_a_page_of_one_token_is_drawn_without_complaint(browser, tmp_path):
     row = {"log_probs.old": [-1.0], "log_probs.current": [-1.5]}
     (tmp_path / "one.jsonl").write_text(json.dumps(row) + "\n")
-    write_html(document(kb.summarize(kb.read(tmp_path / "one.jsonl"))), tmp_path / "one.html")
+    write_page(page(document(kb.summarize(kb.read(tmp_path / "one.jsonl")))), tmp_path / "one.html")
     seen = Seen(browser, tmp_path / "one.html")
     assert "without an interval" in seen.tab.locator("h1").inner_text()
     seen.open_all()

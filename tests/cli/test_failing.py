@@ -47,5 +47,5 @@ def test_a_place_is_refused_before_the_work(tmp_path):
 )
 def test_a_report_is_grave_by_its_findings_or_its_headline(severity, mean, trust, fail_on, grave):
     head = {"estimate": {"mean": mean}, "trust": trust}
-    report = {"findings": [{"severity": severity}], "headline": head}
+    report = {"findings": [{"code": "holes", "severity": severity}], "headline": head}
     assert is_grave(report, fail_on) is grave

@@ -101,3 +101,33 @@ def test_a_folder_stands_for_compressed_files_too(tmp_path: Path):
     dump = read(tmp_path)
     assert dump.names == ("a.jsonl.gz", "b.jsonl.zst")
     assert sum(len(chunk) for chunk in dump) == 18000
+
+
+@pytest.mark.parametrize("cut", [1, 9, 200])
+def test_a_stream_without_its_end_is_told_from_a_whole_one(tmp_path, cut):
+    data = "".join(f'{{"a": {i * 7919 % 10007}}}\n' for i in range(3000)).encode()
+    gz, zst, plain = (tmp_path / f"a.{suffix}" for suffix in ("gz", "zst", "jsonl"))
+    with pa.CompressedOutputStream(str(zst), "zstd") as file:
+        file.write(data)
+    gz.write_bytes(gzip.compress(data))
+    plain.write_bytes(data)
+    assert [compression.breaks_off(str(path)) for path in (gz, zst, plain)] == [None, None, None]
+    for path in (gz, zst, plain):
+        path.write_bytes(path.read_bytes()[:-cut])
+    assert [compression.breaks_off(str(path)) for path in (gz, zst, plain)] == [
+        "gzip",
+        "zstd",
+        None,
+    ]
+
+
+def test_a_span_is_some_lines_with_the_numbers_that_they_have(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"one\n\nthree\nfour\nfi")
+
+    def some(*span: int) -> list[tuple[int, bytes | str]]:
+        return list(compression.lines(str(path), compression.Span(*span)))
+
+    assert some(4, 16, 1) == [(2, b"three\n"), (3, b"four\n")]
+    assert some(0, 4, 0) == [(0, b"one\n")]
+    assert some(4, 4, 1) == []

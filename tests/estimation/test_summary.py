@@ -252,3 +252,17 @@ def test_an_axis_that_one_batch_refuses_is_had_by_none() -> None:
         assert set(axes) == {"position"}
         assert axes["position"].rows()[0].tokens == 2
         assert "no step was read" in summary.refused["step"]
+
+
+def test_onto_is_one_pass_to_the_last_bit():
+    """A sum of two summaries adds in another order; this one does not."""
+    from kullback.estimation.stored import store
+
+    batches = [batch(seed) for seed in range(6)]
+    whole = summarize(batches, by=["position"])
+    for jobs in (1, 3):
+        first = summarize(batches[:2], by=["position"], jobs=jobs)
+        assert store(summarize(batches[2:], by=["position"], jobs=jobs, onto=first)) == store(whole)
+    assert store(first + summarize(batches[2:], by=["position"])) != store(whole)
+    with pytest.raises(ValueError, match="different questions"):
+        summarize(batches, questions=["KL(old||current)"], onto=whole)

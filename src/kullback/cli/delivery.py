@@ -28,10 +28,10 @@ def deliver(
         page: Makes the page.
         show: Prints to a terminal.
     """
-    from kullback.reporting.write import as_json, write_html, write_json
+    from kullback.reporting.write import as_json, write_json, write_page
 
     if html:
-        write_html(made, Path(html), page)
+        write_page(page(made), Path(html))
     if json == "-":
         sys.stdout.write(as_json(made))
         return

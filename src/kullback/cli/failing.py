@@ -43,12 +43,15 @@ def require_place(path: str | None) -> None:
         raise ValueError(f"{path} cannot be written: there is no folder {target.parent}")
 
 
+def grave_findings(report: dict[str, Any], fail_on: str) -> list[str]:
+    """The codes of the findings that are as severe as that."""
+    grave = ("error",) if fail_on == "error" else ("error", "warning")
+    return [one["code"] for one in report["findings"] if one["severity"] in grave]
+
+
 def is_grave(report: dict[str, Any], fail_on: str) -> bool:
     """Whether a finding is as severe as that, or the headline has no number to act on."""
-    severities = {one["severity"] for one in report["findings"]}
     head = report["headline"]
-    if head["estimate"]["mean"] is None:
-        severities.add("error")
-    elif head["trust"] == "no":
-        severities.add("warning")
-    return bool(severities & ({"error"} if fail_on == "error" else {"error", "warning"}))
+    if head["estimate"]["mean"] is None or (head["trust"] == "no" and fail_on == "warning"):
+        return True
+    return bool(grave_findings(report, fail_on))

@@ -15,6 +15,7 @@ from kullback import __version__
 from kullback.cli.compare import compare
 from kullback.cli.explain import explain
 from kullback.cli.report import report
+from kullback.cli.watch import watch
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -34,6 +35,7 @@ def app() -> None:
 app.add_command(report)
 app.add_command(compare)
 app.add_command(explain)
+app.add_command(watch)
 
 
 def main() -> None:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from kullback.dumps import Dump
     from kullback.question import Question
 
-# What the page draws of every dump that has it, beside what --by asks for.
-DRAWN = ("step", "position", "staleness")
 # What the bundled rollouts have to show beside the default questions.
 DEMO_QUESTIONS = ("KL(strong||reference) ~ rollout", "KL(rescored||reference)")
 
@@ -127,6 +125,7 @@ def demo_report(
 def _report(
     dump: Dump, questions: Iterable[Question], *, by: Sequence[str], jobs: int
 ) -> dict[str, Any]:
+    from kullback.estimation.axes import USUAL
     from kullback.estimation.summary import summarize
     from kullback.question import default_questions
     from kullback.reporting.document import document, source_of
@@ -134,6 +133,6 @@ def _report(
     asked = dict.fromkeys((*default_questions(dump.roles, dump.sampler.role), *questions))
     with progress(dump) as on_batch:
         summary = summarize(
-            dump, questions=list(asked), by=by, also=DRAWN, jobs=jobs, on_batch=on_batch
+            dump, questions=list(asked), by=by, also=USUAL, jobs=jobs, on_batch=on_batch
         )
     return document(summary, source_of(dump))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -32,18 +32,21 @@ class Assembler:
         path: The file.
         name: What it is called where its tokens are placed.
         counted: How its rows are counted for a person: ``row`` (from 0) or ``line`` (from 1).
+        nominal: The k of each role's heads, as far as rows before these have shown it.
 
     ``damaged`` names the rows that the last batch lost; ``unused`` the columns that turned out to
     be of no use, with the reason.
     """
 
-    def __init__(self, path: str, name: str, counted: str) -> None:
+    def __init__(
+        self, path: str, name: str, counted: str, nominal: Mapping[str, int] | None = None
+    ) -> None:
         self.path = path
         self.name = name
         self.counted = counted
         self.damaged: list[Damaged] = []
         self.unused: dict[str, str] = {}
-        self._nominal: dict[str, int] = {}
+        self.nominal: dict[str, int] = dict(nominal or {})
 
     def columns(self, batch: Batch) -> Columns | None:
         """The usable rows of a batch; None if there are none."""
@@ -126,9 +129,9 @@ class Assembler:
 
     def _nominal_k(self, role: str, head: TopK, tokens: NDArray[np.int64]) -> int:
         """The k of the file, by the first batch that shows it: all its heads are cut alike."""
-        if not self._nominal.get(role):
-            self._nominal[role] = heads.nominal(head, tokens)
-        return self._nominal[role]
+        if not self.nominal.get(role):
+            self.nominal[role] = heads.nominal(head, tokens)
+        return self.nominal[role]
 
 
 def _filled(batch: Batch, lengths: NDArray[np.int64]) -> dict[str, Any]:

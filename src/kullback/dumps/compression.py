@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader, RawIOBase
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from kullback.dumps.errors import DumpError
 
@@ -16,6 +16,14 @@ MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 # A line is held in memory as a whole, and a gigabyte of zeros packs into a megabyte.
 LONGEST_LINE = 2**27
 BLOCK = 2**13
+
+
+class Span(NamedTuple):
+    """Whole lines of a plain file: from a byte up to another, and the number of the first."""
+
+    start: int
+    stop: int
+    line: int
 
 
 def compression_of(path: str) -> str | None:
@@ -37,19 +45,25 @@ def beginning(path: str, size: int) -> bytes:
     return head
 
 
-def lines(path: str) -> Iterator[tuple[int, bytes | str]]:
+def lines(path: str, span: Span | None = None) -> Iterator[tuple[int, bytes | str]]:
     """The lines of a file that are not blank, with their numbers, counted from 0.
 
     In place of a line that cannot be had stands the reason. One longer than 128 MiB is skipped;
     where a compressed stream ends before its end mark, there is nothing behind.
 
+    Args:
+        path: The file.
+        span: Read these lines alone; for files that are not compressed.
+
     Raises:
         DumpError: The file cannot be read, or a compressed stream is damaged.
     """
-    number = -1
+    number = span.line - 1 if span else -1
     with _opened(path) as (file, kind):
+        if span:
+            file.seek(span.start)
         try:
-            while line := file.readline(LONGEST_LINE):
+            while not (span and file.tell() >= span.stop) and (line := file.readline(LONGEST_LINE)):
                 number += 1
                 if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
                     while line and not line.endswith(b"\n"):
@@ -59,6 +73,21 @@ def lines(path: str) -> Iterator[tuple[int, bytes | str]]:
                     yield number, line
         except EOFError:
             yield number + 1, f"the {kind} stream breaks off here: what followed is lost"
+
+
+def breaks_off(path: str) -> str | None:
+    """``gzip`` or ``zstd`` where such a stream ends before its end mark, as while it is written.
+
+    Raises:
+        DumpError: The file cannot be read, or the stream is damaged.
+    """
+    with _opened(path) as (file, kind):
+        try:
+            while kind and file.read(2**20):
+                pass
+        except EOFError:
+            return kind
+    return None
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISDIR
 
@@ -11,10 +12,12 @@ from kullback.columns import Columns
 from kullback.dumps import long_form, packed
 from kullback.dumps.assemble import Assembler
 from kullback.dumps.chunks import chunked
+from kullback.dumps.compression import compression_of
 from kullback.dumps.errors import Damaged, DumpError
 from kullback.dumps.formats import READERS, SUFFIXES, format_of
 from kullback.dumps.grain import SAID
 from kullback.dumps.layout import CUTS, LABEL, is_label, spoken
+from kullback.dumps.pieces import Mark, Piece, pieces
 from kullback.dumps.recognize import Recognition, recognize
 from kullback.question import presumed_sampler
 
@@ -111,11 +114,14 @@ class Dump:
     Attributes:
         files: The files, in reading order.
         names: What they are called in a report: their paths below their common folder.
+        layout: Whose dump it is.
+        forms: The formats of the files, with what a row is where it is no sequence.
         format: Whose columns, in which format: ``TRL Parquet``, ``kullback JSON lines``.
         columns: What each column is taken for, and why.
         unused: The other columns, each with the reason.
         labels: What is known of each sequence, by the name under which its chunks have it.
         roles: The roles that have log-probs.
+        signature: The parts of the dump and the columns that are taken for them, sorted.
         sampler: The role taken as the sampler, and why.
         rows: The number of sequences; None until all were read where the files do not say it
             (JSON lines, Arrow streams, packed rows, one row per token).
@@ -148,10 +154,12 @@ class Dump:
             rows = rows if found.grain == "sequence" else None
             self.rows = None if rows is None or self.rows is None else self.rows + rows
         first, *others = self._found.values()
+        self.signature = _signature(first)
         for other in others:
-            _require_same(first, other)
+            require_same(first.path, self.signature, other.path, _signature(other))
         forms = (f"{self._formats[path]}{SAID[one.grain]}" for path, one in self._found.items())
-        self.format = f"{first.layout} {' and '.join(dict.fromkeys(forms))}"
+        self.layout, self.forms = first.layout, tuple(dict.fromkeys(forms))
+        self.format = f"{self.layout} {' and '.join(self.forms)}"
         self.columns = tuple(first.guesses)
         self.unused: dict[str, str] = {}
         for one in self._found.values():
@@ -208,6 +216,32 @@ class Dump:
                 yield columns
         self._require_unchanged(path)
 
+    def grows(self, path: str) -> bool:
+        """Whether the file can be read on by whole lines while rows are added at its end.
+
+        Compressed lines, and those of which each is a token, cannot be cut at any line.
+        """
+        plain = self._formats[path] == "JSON lines" and not self.is_compressed(path)
+        return plain and self._found[path].grain != "token"
+
+    def is_compressed(self, path: str) -> bool:
+        """Whether one of the files is text in gzip or zstd."""
+        return self._formats[path] == "JSON lines" and compression_of(path) is not None
+
+    def fingerprint(self, path: str) -> str:
+        """A hash of what the columns of one of the files are taken for, and why."""
+        found = self._found[path]
+        told = repr((found.uses, found.guesses, sorted(found.unused.items()), found.grain))
+        return blake2b(told.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+
+    def pieces(self, path: str, begin: Mark, stop: int) -> Iterator[Piece]:
+        """The chunks of a file that ``grows``, from a mark up to a byte at which a line ends.
+
+        Whether it was rewritten meanwhile is for the caller to see.
+        """
+        name = self.names[self.files.index(path)]
+        return pieces(path, name, self._found[path], begin, stop)
+
     def _require_unchanged(self, path: str) -> None:
         """Half of one file and half of another are no dump, whatever can be read of them."""
         if _stamp(path) != self._stamps[path]:
@@ -232,17 +266,32 @@ def _stamp(path: str) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
-def _require_same(first: Recognition, other: Recognition) -> None:
-    """The files of one dump must agree on what their columns are."""
-    ours, theirs = (
-        {(use.part, use.column) for use in one.uses if use.part not in CUTS}
-        for one in (first, other)
-    )
+def _signature(found: Recognition) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((use.part, use.column) for use in found.uses if use.part not in CUTS))
+
+
+def require_same(
+    path: str,
+    ours: tuple[tuple[str, str], ...],
+    other: str,
+    theirs: tuple[tuple[str, str], ...],
+) -> None:
+    """Refuse two files as one dump unless they agree on what their columns are.
+
+    Args:
+        path: One file.
+        ours: Its parts and columns, the ``signature`` of its dump.
+        other: The other file.
+        theirs: Those of that.
+
+    Raises:
+        DumpError: Says in what they differ.
+    """
     if ours == theirs:
         return
-    part, column = min(ours ^ theirs)
-    here, there = (first, other) if (part, column) in ours else (other, first)
+    part, column = min(set(ours) ^ set(theirs))
+    here, there = (path, other) if (part, column) in ours else (other, path)
     raise DumpError(
-        f"{here.path} has {spoken(part)} in column {column} and {there.path} has not: read files "
+        f"{here} has {spoken(part)} in column {column} and {there} has not: read files "
         "with the same columns together, the others apart"
     )

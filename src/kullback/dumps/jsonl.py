@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.dumps.batch import Batch, Fault, Use
-from kullback.dumps.compression import lines
+from kullback.dumps.compression import Span, lines
 from kullback.dumps.errors import DumpError
 from kullback.dumps.layout import Held, expected
 from kullback.dumps.ragged import Ragged, Runs
@@ -81,18 +81,18 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def batches(path: str, uses: Sequence[Use]) -> Iterator[Batch]:
-    """The rows of a file, some at a time."""
+def batches(path: str, uses: Sequence[Use], span: Span | None = None) -> Iterator[Batch]:
+    """The rows of a file, or of a span of it, some at a time."""
     decoders = [_Decoder(use) for use in uses]
     rows: list[int] = []
     values: list[list[Any]] = []
     faults: list[Fault] = []
-    known: set[str] = set()
+    known: set[str] = _first_keys(path) if span else set()
     late: set[str] = set()
     size = 0
-    for nth, (number, line) in enumerate(lines(path)):
+    for nth, (number, line) in enumerate(lines(path, span)):
         row = _parsed(line)
-        if nth < PEEK_LINES:
+        if nth < PEEK_LINES and not span:
             known |= set() if isinstance(row, str) else row.keys()
         elif not isinstance(row, str) and len(late) < LATE_AT_MOST:
             late |= row.keys() - known
@@ -108,6 +108,12 @@ def batches(path: str, uses: Sequence[Use]) -> Iterator[Batch]:
             rows, values, faults, size = [], [], [], 0
     if rows or faults:
         yield _batch(uses, rows, values, faults, late)
+
+
+def _first_keys(path: str) -> set[str]:
+    """The keys of the lines that say what there is."""
+    rows = (_parsed(line) for _, line in islice(lines(path), PEEK_LINES))
+    return {key for row in rows if not isinstance(row, str) for key in row}
 
 
 class _Decoder:

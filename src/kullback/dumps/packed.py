@@ -15,9 +15,8 @@ from kullback.dumps.ragged import Ragged, starts
 Faults = dict[int, str]
 
 
-def sequences(batches: Iterable[Batch]) -> Iterator[Batch]:
-    """Batches of packed rows to batches of their sequences."""
-    count = 0
+def sequences(batches: Iterable[Batch], count: int = 0) -> Iterator[Batch]:
+    """Batches of packed rows to batches of their sequences, the first of which has this number."""
     for batch in batches:
         lengths, faults = _lengths(batch)
         lengths = [one for row, one in enumerate(lengths) if row not in faults]

@@ -16,6 +16,7 @@ from kullback.levels import segment_sums
 Key = float | str | None  # of a cell: a number, a text, or None where nothing was logged
 
 BUILT_IN = ("position", "step", "staleness", "length")
+USUAL = ("step", "position", "staleness")  # what a report is split by, asked or not, if it can be
 IN_POWERS = ("position", "length")
 # A cell of these holds some tokens of a sequence, not all of it: its KL is one per token.
 BY_TOKEN = ("position", "staleness")

@@ -171,6 +171,7 @@ def summarize(
     also: Sequence[str] = (),
     jobs: int = 1,
     on_batch: Callable[[Columns], None] | None = None,
+    onto: Summary | None = None,
 ) -> Summary:
     """Summarize batches in one pass, in bounded memory.
 
@@ -189,6 +190,8 @@ def summarize(
         also: More axes, where the batches have them; ``summary.refused`` says why one is left out.
         jobs: Threads that work on batches.
         on_batch: Called with each batch when it has been read (for a progress bar).
+        onto: The summary of what stands before; to the last bit the result is then that of one
+            pass over both, which a sum of two summaries is to 1e-12 only.
 
     Returns:
         The summary, from which ``diagnose`` and ``report`` are made; summaries of the same
@@ -211,7 +214,7 @@ def summarize(
     asked = [Question.parse(q) if isinstance(q, str) else q for q in questions or ()]
     axes = tuple(dict.fromkeys([by] if isinstance(by, str) else by))
     more = tuple(axis for axis in also if axis not in axes)
-    total: Summary | None = None
+    total = onto
     announced = checked(batches, asked, sampler, axes, on_batch)
     work = (partial(Summary.of, columns, questions, axes, more) for columns, questions in announced)
     for summary in in_order(work, jobs):

@@ -24,6 +24,7 @@ from kullback.reporting.spread import octaves, per_sequence, per_token
 
 if TYPE_CHECKING:
     from kullback.dumps import Dump
+    from kullback.following.progress import Progress
 
 SCHEMA = "kullback.report/1"
 
@@ -270,7 +271,7 @@ def _check(one: Check) -> dict[str, Any]:
     return {"code": one.code, "question": one.subject, "status": one.status, "reason": one.reason}
 
 
-def source_of(dump: Dump) -> dict[str, Any]:
+def source_of(dump: Dump | Progress) -> dict[str, Any]:
     """Where a summary came from: the files, who sampled, what was guessed and what was left out.
 
     Rows and damage are known once the dump has been read.

@@ -31,11 +31,12 @@ GLOSSARY = {
 }
 
 
-def page(report: dict[str, Any]) -> str:
+def page(report: dict[str, Any], *, refresh: int | None = None) -> str:
     """The whole page, styles included; it asks for nothing over the network.
 
     Args:
         report: What ``document`` made.
+        refresh: Seconds after which a browser loads it anew; None: it does not.
     """
     head = report["headline"]["question"]
     ordered = sorted(report["questions"], key=lambda one: one["question"]["text"] != head)
@@ -56,7 +57,7 @@ def page(report: dict[str, Any]) -> str:
             table(("word", "meaning"), GLOSSARY.items(), text=(1,)),
         ]
     )
-    return shell(headline(report), body)
+    return shell(headline(report), body, refresh=refresh)
 
 
 def _head(report: dict[str, Any]) -> str:

@@ -15,13 +15,15 @@ VEGA = ("vega.min.js", "vega-lite.min.js", "vega-embed.min.js")  # in the order 
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
 
 
-def shell(title: str, body: str) -> str:
+def shell(title: str, body: str, *, refresh: int | None = None) -> str:
     """A whole page, styles and scripts included; it asks for nothing over the network.
 
     Args:
         title: The name of the page.
         body: Its markup; where it has figures, what draws them is put behind it.
+        refresh: Seconds after which the browser loads it anew; None: it does not.
     """
+    again = "" if refresh is None else f'<meta http-equiv="refresh" content="{refresh}">\n'
     scripts = ""
     if 'class="plot"' in body:
         scripts = "".join(f"<script>{_part(f'vega/{name}')}</script>\n" for name in VEGA)
@@ -30,7 +32,7 @@ def shell(title: str, body: str) -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{_part('page.css')}</style>\n</head>\n"
+        f"{again}<title>{escape(title)}</title>\n<style>\n{_part('page.css')}</style>\n</head>\n"
         f"<body>\n{body}\n{scripts}</body>\n</html>\n"
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +40,13 @@ def report(summary: Summary, path: str | os.PathLike[str], *, dump: Any = None) 
         ('KL(old||current)', 0.125)
     """
     target = Path(path)
-    writers = {".html": write_html, ".json": write_json}
-    if target.suffix not in writers:
+    if target.suffix not in (".html", ".json"):
         raise ValueError(f"{target}: a report is written as .html or as .json")
     made = document(summary, None if dump is None else source_of(dump))
-    writers[target.suffix](made, target)
+    if target.suffix == ".html":
+        write_page(page(made), target)
+    else:
+        write_json(made, target)
     return made
 
 
@@ -60,9 +61,7 @@ def write_json(report: dict[str, Any], path: Path) -> None:
         draft.write_text(as_json(report), encoding="utf-8")
 
 
-def write_html(
-    report: dict[str, Any], path: Path, page: Callable[[dict[str, Any]], str] = page
-) -> None:
-    """Write the report as one page."""
+def write_page(markup: str, path: Path) -> None:
+    """Write the markup of a page."""
     with whole_file(path) as draft:
-        draft.write_text(page(report), encoding="utf-8")
+        draft.write_text(markup, encoding="utf-8")

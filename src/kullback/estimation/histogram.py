@@ -98,7 +98,7 @@ class Histogram:
         (median,) = self.quantiles((0.5,), np.abs)
         last = int(np.floor(np.log2(largest))) + 1
         first = int(np.floor(np.log2(median))) - 2 if median > 0 else last - most + 1
-        powers = 2.0 ** np.arange(max(first, last - most + 1), last + 1)
+        powers = np.ldexp(1.0, np.arange(max(first, last - most + 1), last + 1)).astype(np.float64)
         return np.concatenate([-powers[::-1], powers])
 
     def filed(
@@ -117,4 +117,6 @@ class Histogram:
             counts *= weight(centers)
         places = np.searchsorted(edges, centers, side="right") - 1
         inside = (places >= 0) & (places < len(edges) - 1)
-        return np.bincount(places[inside], counts[inside], len(edges) - 1)
+        found = np.zeros(len(edges) - 1)
+        found += np.bincount(places[inside], counts[inside], len(found))
+        return found

@@ -49,7 +49,7 @@ def octaves(state: QuestionState) -> list[dict[str, float]]:
         return []
     with np.errstate(over="ignore"):  # k3 of a log r above 709: no number, and none is shown
         rows = zip(-edges[1:], -edges[:-1], table.filed(edges), table.filed(edges, k3), strict=True)
-    bins = [dict(zip(("low", "high", "tokens", "k3"), row, strict=True)) for row in rows]
+    bins = [{"low": a, "high": b, "tokens": n, "k3": s} for a, b, n, s in rows]
     return bins[::-1]  # k1 = −log r rises where log r falls
 
 
@@ -65,7 +65,7 @@ def per_sequence(state: QuestionState) -> dict[str, Any]:
     return told | {
         "below": int(table.filed(np.array([-np.inf, edges[0]])).sum()),
         "above": int(table.filed(np.array([edges[-1], np.inf])).sum()),
-        "bins": [dict(zip(("low", "high", "sequences"), row, strict=True)) for row in rows],
+        "bins": [{"low": a, "high": b, "sequences": n} for a, b, n in rows],
     }
 
 
@@ -82,7 +82,8 @@ def even_edges(low: float, high: float) -> NDArray[np.float64]:
         return np.zeros(0)
     power = 10.0 ** math.floor(math.log10(wide / BARS))
     step = next(power * one for one in STEPS if power * one * BARS >= wide)
-    return step * np.arange(math.floor(low / step), math.floor(high / step) + 2)
+    first, last = math.floor(low / step), math.floor(high / step)
+    return step * np.arange(first, last + 2, dtype=np.float64)
 
 
 def _ends(table: Histogram, formula: Any) -> tuple[float, float]:

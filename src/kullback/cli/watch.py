@@ -247,11 +247,12 @@ class _Files:
             self._write(None)
 
     def _write(self, refresh: int | None) -> None:
+        from kullback.reporting.html import page
         from kullback.reporting.write import write_html, write_json
 
         if self.report is None:
             return
         if self.html:
-            write_html(self.report, self.html, refresh=refresh)
+            write_html(self.report, self.html, partial(page, refresh=refresh))
         if self.json:
             write_json(self.report, self.json)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,9 @@ def write_json(report: dict[str, Any], path: Path) -> None:
         draft.write_text(as_json(report), encoding="utf-8")
 
 
-def write_html(report: dict[str, Any], path: Path, *, refresh: int | None = None) -> None:
+def write_html(
+    report: dict[str, Any], path: Path, page: Callable[[dict[str, Any]], str] = page
+) -> None:
     """Write the report as one page."""
     with whole_file(path) as draft:
-        draft.write_text(page(report, refresh=refresh), encoding="utf-8")
+        draft.write_text(page(report), encoding="utf-8")

@@ -45,7 +45,7 @@ def test_a_high_screen_shows_everything(report):
 
 
 def test_a_low_screen_keeps_the_first_findings_and_the_last_cells(report):
-    shown = lines(report, 14)
+    shown = lines(report, 16)
     assert "tokens-do-not-match-text" in "\n".join(shown)
     assert "32–63" in shown[-3]
     assert not any(line.startswith("     0-1") for line in shown)

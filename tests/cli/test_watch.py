@@ -231,11 +231,12 @@ def test_kill_9_at_any_time_counts_no_row_twice_and_none_less(tmp_path: Path):
     assert json.loads(ours.read_text())["source"]["rows"] == 5 * 12 * 20
 
 
-def test_an_interrupt_in_a_process_of_its_own(path: Path, tmp_path: Path):
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_process_ends_calmly_when_it_is_told_to(path: Path, tmp_path: Path, sent: int):
     process = start(path, "--every", "30")
     assert process.stdout is not None
     assert process.stdout.readline().startswith("60 rows")
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, "")
     assert err == f"Stopped. The next start goes on from {tmp_path / '.run.jsonl.kullback-watch'}\n"

@@ -11,6 +11,8 @@ from rich.console import Console, Group
 from rich.live import Live
 
 from kullback.dumps.errors import printable
+from kullback.following.follower import UNSETTLED
+from kullback.following.reading import UNENDED
 from kullback.reporting.screen import one_line, screen, waiting_lines
 from kullback.reporting.words import headline
 
@@ -112,9 +114,10 @@ class Lines:
             self._print(one_line(report, self._codes))
             self._codes = {one["code"] for one in report["findings"]}
             self._last = one_line(report, self._codes)
-        # What is being written waits for a look or two: that is no news.
         for waits in look.waiting.items():
-            lasting = self.once or self._waited.get(waits[0]) == waits[1]
+            # What is being written is no news, and whether a look meets it is chance.
+            usual = waits[1] in (UNSETTLED, UNENDED)
+            lasting = self.once or (not usual and self._waited.get(waits[0]) == waits[1])
             if lasting and waits not in self._told and (report or not self.once):
                 self._told.add(waits)
                 click.echo(printable(waiting_lines(dict([waits]))[0]))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,7 +90,7 @@ def watch(
     one that is deleted stays counted. The output says so.
 
     What was counted is kept in a file, so that the next start with the same questions goes on
-    from there. Ctrl-C ends it.
+    from there. Ctrl-C ends it, and so does kill.
 
     \b
     Examples:
@@ -95,9 +98,9 @@ def watch(
       kullback watch run.jsonl --html run.html
       kullback watch rollouts/ --once --fail-on error
 
-    Exit status: 0 after Ctrl-C or --once, 1 if --fail-on says so, 2 if something cannot be read
-    or written (a full disk, too: the next start goes on from what was kept), or if there is
-    nothing to report with --once.
+    Exit status: 0 after Ctrl-C, kill or --once, 1 if --fail-on says so, 2 if something cannot be
+    read or written (a full disk, too: the next start goes on from what was kept), or if there
+    is nothing to report with --once.
     """
     from kullback.cli.showing import shown
 
@@ -105,7 +108,7 @@ def watch(
         follower, files = _prepared(Path(place), every, jobs, once=once, **rest)
         show = shown(once=once)
         try:
-            with show:
+            with show, _ended_calmly():
                 status = _look_on(follower, files, show, every, once, fail_on)
         except KeyboardInterrupt:
             status = 0
@@ -118,6 +121,16 @@ def watch(
         if once and files.report is None:
             fail(f"there is nothing to report: {show.nothing}")
     sys.exit(status)
+
+
+@contextmanager
+def _ended_calmly() -> Iterator[None]:
+    """A request to end (kill, a job's time limit) is what Ctrl-C is, while the block runs."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _prepared(

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import kullback as kb
+from kullback.estimation.axes import USUAL
 from kullback.reporting.document import document, source_of
 from kullback.reporting.html import page
 from kullback.reporting.write import as_json
@@ -87,7 +88,7 @@ def _read(case: Case, paths: list[Path]) -> tuple[Outcome, dict[str, Any] | None
     chunks: list[kb.Columns] = []
     try:
         dump = kb.read(paths)
-        summary = kb.summarize(dump, on_batch=chunks.append)
+        summary = kb.summarize(dump, also=USUAL, on_batch=chunks.append)
     except ValueError as error:
         if case.must_read:
             raise FailedError(f"refused as a whole: {error}") from error
@@ -229,7 +230,7 @@ def _check_report(report: dict[str, Any], case: Case, folder: Path) -> None:
     with _written(case.rest, folder) as paths:
         try:
             dump = kb.read(paths)
-            alone = document(kb.summarize(dump), source_of(dump))
+            alone = document(kb.summarize(dump, also=USUAL), source_of(dump))
         except ValueError as error:
             raise FailedError(f"the other rows alone are refused: {error}") from error
     if (one := _numbers(report)) != (other := _numbers(alone)):

@@ -331,3 +331,16 @@ def test_no_row_at_all_names_the_file(plain):
     path = plain("a.jsonl", [ROW | {"log_probs.old": [-1.0]}])
     with pytest.raises(DumpError, match=r"of 1; the first: .*a\.jsonl, line 1"):
         list(read(path))
+
+
+def test_a_global_step_is_the_step_unless_one_is_called_so(tmp_path: Path) -> None:
+    row = {"log_probs.old": [-1.0], "log_probs.current": [-1.5], "global_step": 7}
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    (chunk,) = read(path)
+    assert chunk.labels["step"].tolist() == [7]
+    path.write_text(json.dumps(row | {"step": 3}) + "\n")
+    dump = read(path)
+    (chunk,) = dump
+    assert chunk.labels["step"].tolist() == [3]
+    assert "global_step" in dump.unused

@@ -61,3 +61,10 @@ def test_counts_are_told_in_full():
     text = section(document(summarize([columns]))["questions"][0])
     assert "4 masked, 4 missing, 4 infinite." in text
     assert "no number" not in text or "infinite" in text
+
+
+def test_tokens_without_text_have_no_column_for_it():
+    one = document(summarize([pack({"old": [[-1.0, -2.0]] * 4, "current": [[-1.5, -1.0]] * 4})]))
+    text = section(one["questions"][0])
+    assert "<th>largest</th><th>nats</th><th>share</th><th>log p</th>" in text
+    assert '<th class="text">text</th>' in section(QUESTIONS["KL(rollout||old)"])

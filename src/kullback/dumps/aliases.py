@@ -121,6 +121,9 @@ COMMON: dict[str, tuple[str, ...]] = {
     "output": ("text",),
     "response": ("text",),
     "prompt": ("prompt",),
+    "global_step": ("step",),
+    "train_step": ("step",),
+    "training_step": ("step",),
     "temperature": ("sampling.temperature",),
     "top_p": ("sampling.top_p",),
     "top_k": ("sampling.top_k",),
@@ -170,6 +173,7 @@ _MEANINGS = {
     "prompt": "the prompt (one cluster per prompt)",
     "prompt_id": "the prompt (one cluster per prompt)",
     "versions": "the version of the weights",
+    "step": "the training step",
     "sequence": "the sequence that a token belongs to",
     "cu_seqlens": "where each sequence of a packed row begins",
 }

@@ -127,7 +127,12 @@ def _worst(top: list[dict[str, Any]]) -> str:
              str(one["position"]))
         )  # fmt: skip
     head = ("largest", "nats", "share", "text", "log p", "log q", "file", "row", "token")
-    return table(head, rows, text=(3, 6)) if rows else ""
+    if not rows:
+        return ""
+    if not any(one["text"] for one in top):  # no ids, or nothing that says what they spell
+        head, *rows = [(*row[:3], *row[4:]) for row in (head, *rows)]
+        return table(head, rows, text=(5,))
+    return table(head, rows, text=(3, 6))
 
 
 def _row(one: dict[str, Any]) -> str:

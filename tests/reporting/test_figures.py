@@ -90,3 +90,12 @@ def test_names_keep_their_order_along_the_axis():
     rows = [row(name, 1, 0, 2, series="k1", at=None, tokens=1) for name in ("b", "a")]
     axis = bands("t", rows, "task", "nats", names=True).spec["layer"][-1]["encoding"]["x"]
     assert (axis["type"], axis["sort"]) == ("ordinal", None)
+
+
+def test_numbers_at_the_end_of_float64_leave_the_axis_to_the_browser():
+    rows = [
+        row(str(i), x, -x, x, series="k1", at=i, tokens=1) for i, x in enumerate((1e308, -1e308))
+    ]
+    made = bands("t", rows, "x", "nats")
+    json.dumps(made.vega(), allow_nan=False)
+    assert made.spec["layer"][-1]["encoding"]["y"]["scale"] == {}

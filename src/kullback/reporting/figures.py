@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 Row = Mapping[str, Any]
@@ -177,16 +178,17 @@ def bands(
     if names:
         on_x = {"field": "name", "type": "ordinal", "sort": None, "title": x,
                 "axis": {"labelAngle": 0}, "scale": {"type": "point", "padding": 0.5}}  # fmt: skip
-    on_y = {"field": "mean", "type": "quantitative", "title": y, "scale": {"domain": [low, high]}}
+    ends = {"domain": [low, high]} if isfinite(high - low) else {}  # a wrong log may hold 1e308
+    on_y = {"field": "mean", "type": "quantitative", "title": y, "scale": ends}
     color = _by("series", styles, 0)
     shared = {"x": on_x, "color": color}
     heads = {"name": x, "series": "by", "mean": "mean", "low": "low", "high": "high",
              "tokens": "tokens"}  # fmt: skip
     layers = [_zero("y")]
     if _any_interval(rows):
-        ends = {"y": on_y | {"field": "low"}, "y2": {"field": "high"}}
+        band = {"y": on_y | {"field": "low"}, "y2": {"field": "high"}}
         area = {"type": "area", "opacity": 0.18, "clip": True}
-        layers.append({"mark": area, "encoding": shared | ends,
+        layers.append({"mark": area, "encoding": shared | band,
                        "transform": [{"filter": {"field": "series", "equal": series[0]}},
                                      {"filter": "isValid(datum.low)"}]})  # fmt: skip
     layers += [

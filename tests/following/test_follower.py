@@ -159,7 +159,7 @@ def test_however_a_file_grows_the_report_is_that_of_one_pass(tmp_path, small_chu
     assert begins_at(one) > len(data) / 2
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     kind=st.sampled_from(["rows", "packed"]),
     cuts=st.lists(st.integers(0, 12_000), max_size=12),
@@ -497,7 +497,7 @@ def test_threads_do_not_change_a_bit(tmp_path, small_chunks):
 def test_progress_is_whole_at_every_pause(tmp_path, small_chunks):
     """A process may end there; whoever goes on counts no row twice and none less."""
     for i in range(3):
-        dump_of(tmp_path / f"{i}.jsonl", i, rows=80)
+        dump_of(tmp_path / f"{i}.jsonl", i, rows=30)
     one, kept = following(tmp_path), []
     one.look(LATER, lambda: kept.append(store(one.progress)))
     assert len(kept) > 6

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kullback.cli import options
 from kullback.cli.delivery import deliver
 from kullback.cli.failing import fail, one_sentence, require_place
 from kullback.cli.reading import columns_by_role, progress
@@ -20,29 +21,11 @@ if TYPE_CHECKING:
 @click.command(short_help="Did a KL change between two dumps, or two steps?")
 @click.argument("dumps", nargs=-1, metavar="A B | FILES --steps I,J")
 @click.option("--steps", metavar="I,J", help="Compare step J of one dump with its step I.")
-@click.option(
-    "--question",
-    "questions",
-    multiple=True,
-    metavar="TEXT",
-    help="Ask this too: 'KL(P||Q) ~ SAMPLER per sequence'; may be repeated.",
-)
-@click.option(
-    "--map",
-    "maps",
-    multiple=True,
-    metavar="ROLE=COLUMN",
-    help="Read this column as this role, or as mask, tokens, …, on both sides; may be repeated.",
-)
-@click.option("--html", metavar="FILE", help="Write the page to this file.")
-@click.option("--json", metavar="FILE", help="Write the JSON to this file; '-' prints it.")
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=1,
-    metavar="N",
-    help="Threads; the numbers do not change.",
-)
+@options.questions
+@options.maps
+@options.html
+@options.json
+@options.jobs
 def compare(
     dumps: tuple[str, ...],
     steps: str | None,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from kullback.cli import options
 from kullback.cli.failing import one_sentence, require_place
 
 
@@ -14,7 +15,7 @@ from kullback.cli.failing import one_sentence, require_place
 @click.argument("name", required=False)
 @click.option("--value", type=float, metavar="V", help="A mean of kl, k1, k2 or k3, in nats.")
 @click.option("--tokens", type=int, metavar="N", help="The number of tokens that it is over.")
-@click.option("--json", metavar="FILE", help="Write it as JSON to this file; '-' prints it.")
+@options.json
 def explain(name: str | None, value: float | None, tokens: int | None, json: str | None) -> None:
     """Explain a finding code or a number, with an example that is computed now.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kullback.cli import options
 from kullback.cli.delivery import deliver
 from kullback.cli.failing import fail, is_grave, one_sentence, require_place
 from kullback.cli.reading import axes_of, columns_by_role, opened, progress
@@ -24,41 +25,18 @@ DEMO_QUESTIONS = ("KL(strong||reference) ~ rollout", "KL(rescored||reference)")
 @click.command(short_help="Every KL of a dump, and what is wrong with it.")
 @click.argument("files", nargs=-1)
 @click.option("--demo", is_flag=True, help="Use the bundled rollouts of SmolLM2-135M.")
-@click.option(
-    "--question",
-    "questions",
-    multiple=True,
-    metavar="TEXT",
-    help="Ask this too: 'KL(P||Q) ~ SAMPLER per sequence'; may be repeated.",
-)
-@click.option(
-    "--map",
-    "maps",
-    multiple=True,
-    metavar="ROLE=COLUMN",
-    help="Read this column as this role, or as mask, tokens, …; may be repeated.",
-)
-@click.option(
-    "--by",
-    multiple=True,
-    metavar="AXIS,…",
-    help="Split each KL by position, step, staleness, length or any column; may be repeated.",
-)
-@click.option("--html", metavar="FILE", help="Write the page to this file.")
-@click.option("--json", metavar="FILE", help="Write the JSON to this file; '-' prints it.")
+@options.questions
+@options.maps
+@options.by
+@options.html
+@options.json
 @click.option(
     "--fail-on",
     type=click.Choice(["warning", "error"]),
     help="Exit with 1 if a finding is this severe.",
 )
 @click.option("--strict", is_flag=True, help="Stop at the first damaged row.")
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=1,
-    metavar="N",
-    help="Threads; the numbers do not change.",
-)
+@options.jobs
 def report(
     files: tuple[str, ...],
     demo: bool,

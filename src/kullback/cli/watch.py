@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kullback import __version__
+from kullback.cli import options
 from kullback.cli.failing import fail, grave_findings, is_grave, one_sentence, require_place
 from kullback.cli.reading import axes_of, columns_by_role, opened
 
@@ -36,26 +37,9 @@ PAUSE = 10.0  # seconds of a long reading after which what was counted is kept
     help="The time between two looks; 10 if not given.",
 )
 @click.option("--once", is_flag=True, help="Look once and exit, for cron and CI.")
-@click.option(
-    "--question",
-    "questions",
-    multiple=True,
-    metavar="TEXT",
-    help="Ask this too: 'KL(P||Q) ~ SAMPLER per sequence'; may be repeated.",
-)
-@click.option(
-    "--map",
-    "maps",
-    multiple=True,
-    metavar="ROLE=COLUMN",
-    help="Read this column as this role, or as mask, tokens, …; may be repeated.",
-)
-@click.option(
-    "--by",
-    multiple=True,
-    metavar="AXIS,…",
-    help="Split each KL by position, step, staleness, length or any column; may be repeated.",
-)
+@options.questions
+@options.maps
+@options.by
 @click.option("--html", metavar="FILE", help="Keep the page in this file up to date.")
 @click.option("--json", metavar="FILE", help="Keep the JSON in this file up to date.")
 @click.option(
@@ -68,13 +52,7 @@ PAUSE = 10.0  # seconds of a long reading after which what was counted is kept
     type=click.Choice(["warning", "error"]),
     help="Exit with 1 as soon as a finding is this severe.",
 )
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=1,
-    metavar="N",
-    help="Threads; the numbers do not change.",
-)
+@options.jobs
 def watch(
     place: str, every: float, once: bool, fail_on: str | None, jobs: int, **rest: Any
 ) -> None:

@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 empty :=
 READY := .venv/.ready-dev$(if $(WITH),-$(subst $(empty) $(empty),-,$(strip $(WITH))))
-.PHONY: help report test lint types layers docs docs-test browser pictures bench bench-ulps clean
+.PHONY: help report test lint types layers docs docs-test browser pictures bench bench-arena bench-ulps clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ bench: .venv/.ready-dev ## what the benchmarks measure, into results/ (about for
 	.venv/bin/python benchmarks/coverage.py
 	.venv/bin/python benchmarks/accusations.py
 	.venv/bin/python benchmarks/fuzz.py
+
+bench-arena: .venv/.ready-dev ## how good each estimate is where the truth is known (resumable; two hours of CPU in all)
+	.venv/bin/python benchmarks/arena
 
 bench-ulps: .venv/.ready-dev-torch-jax ## how exact k3 is in NumPy, torch and JAX (half a minute)
 	.venv/bin/python benchmarks/ulps.py

@@ -8,10 +8,11 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
+from recorded import ROLLOUT, Recorded
 
 import kullback as kb
 from kullback.clusters import cluster_keys
@@ -19,9 +20,8 @@ from kullback.worlds.gaussian import Gaussian
 from kullback.worlds.mixture import Mixture
 from kullback.worlds.tables import Table, drifted, ending, holed, peaked, tempered, zipf
 
-World = Mixture | Gaussian
+World = Mixture | Gaussian | Recorded
 Pair = Callable[[np.random.Generator], tuple[Table, Table]]
-ROLLOUT = kb.Question("rollout", "reference")
 CONTEXTS, ALPHABET = 200, 2000
 
 
@@ -49,6 +49,8 @@ class Cell:
 
 def drawn(world: World, rng: np.random.Generator) -> kb.Columns:
     """A sample with nothing but what an estimate needs."""
+    if isinstance(world, Recorded):
+        return world.sample(rng, keys(world.prompts))
     if isinstance(world, Gaussian):
         x = rng.normal(*world.normals[world.sampler], size=world.sequences)
         lengths, clusters = np.ones(len(x), dtype=np.int64), keys(len(x))
@@ -235,6 +237,11 @@ def cells() -> Iterator[Cell]:
         yield from _third_samplers(tokens)
     for prompts in (16, 32, 64, 128, 256, 1000):
         yield from _prompts(prompts)
+    for pair in ("light", "noise", "strong"):
+        for prompts in (16, 64, 256):
+            yield Cell(
+                "real", f"smollm2 {pair} prompts {prompts}", partial(Recorded, pair, prompts)
+            )
 
 
 def _normals() -> Iterator[Cell]:

@@ -17,14 +17,17 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
+from recorded import Recorded
 
 import kullback as kb
 from kullback.worlds.gaussian import Gaussian
 from kullback.worlds.mixture import Mixture
 
 
-def error(world: Mixture | Gaussian, question: kb.Question, method: str) -> float:
+def error(world: Mixture | Gaussian | Recorded, question: kb.Question, method: str) -> float:
     """The root mean squared error of the token mean by k1 or k3, in nats; may be infinite."""
+    if isinstance(world, Recorded):
+        return world.error(method)
     if isinstance(world, Gaussian):
         return _of_normals(world, question, method)
     return _of_mixture(world, question, method)

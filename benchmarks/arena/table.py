@@ -34,6 +34,8 @@ def write_table(found: Iterable[dict[str, Any]], path: Path, seeds: int) -> None
         f"`python benchmarks/arena --seeds {seeds}` ({made_with}); at least {least} seeds in each\n"
         f"of {len(measured)} cells.",
         NOTES.format(error=(0.95 * 0.05 / least) ** 0.5),
+        "![How often the intervals hold](coverage.png)",
+        "![Error over that of the better one](regret.png)",
         "## The worst of each family, by coverage",
         _lines(_worst_of_each(measured)),
         f"## The {WORST} worst of all: coverage, then regret, of auto",

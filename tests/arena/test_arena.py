@@ -112,3 +112,23 @@ def test_no_interval_holds_nothing():
     found = score.scored(columns, kb.Question("rollout", "reference"), 0.5)
     assert found["k1"]["none"] == found["k1"]["below"] == 1
     assert found["k1"]["error"] == 0
+
+
+def test_the_recorded_results_are_of_these_cells_and_their_page_is_made_of_them():
+    """A cell is never removed or renamed; what the page says follows from the sums."""
+    import json
+
+    folder = FOLDER.parents[1] / "results" / "arena"
+    lines = (folder / "cells.jsonl").read_text(encoding="utf-8").splitlines()
+    found = {one["name"]: one for one in map(json.loads, lines)}
+    assert set(found) == set(CELLS)
+    for name in ("hole 2.0 n 64", "drift 0.2 n 256", "smollm2 light prompts 64"):
+        world = CELLS[name].build()
+        assert found[name]["truth"] == pytest.approx(world.exact(CELLS[name].question), rel=1e-9)
+        again = exact.error(world, CELLS[name].question, "k1")
+        assert found[name]["exact"]["k1"] == pytest.approx(again, rel=1e-6)
+    told = (folder / "README.md").read_text(encoding="utf-8")
+    least = min(one["sums"]["k1"]["seeds"] for one in found.values())
+    assert f"at least {least:.0f} seeds" in told
+    said = score.row(found["hole 3.5 n 64"], "k3")
+    assert f"| {said['coverage']:.3f} ± {said['coverage_error']:.3f} |" in told

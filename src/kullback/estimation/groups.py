@@ -35,9 +35,7 @@ class Groups:
     def of(cls, keys: NDArray[np.uint64], sums: NDArray[np.float64]) -> Groups:
         """Group sequences by the key of their cluster; sums is [terms, sequences]."""
         distinct, group = np.unique(keys, return_inverse=True)
-        grouped = np.zeros((len(sums), len(distinct)))
-        for term, values in enumerate(sums):
-            grouped[term] = np.bincount(group, weights=values, minlength=len(distinct))
+        grouped = _added_up(sums, group, len(distinct))
         return cls(distinct, grouped, distinct[:KEPT], folded=False)._fold_if_many()
 
     @np.errstate(over="ignore", invalid="ignore")  # what overflows becomes a reason
@@ -78,9 +76,7 @@ class Groups:
         if self.folded:
             return self
         keys, group = np.unique(self.keys & LAST_BITS, return_inverse=True)
-        sums = np.zeros((len(self.sums), len(keys)))
-        np.add.at(sums.T, group, self.sums.T)
-        return Groups(keys, sums, self.smallest, folded=True)
+        return Groups(keys, _added_up(self.sums, group, len(keys)), self.smallest, folded=True)
 
     @property
     def clusters(self) -> int:
@@ -108,3 +104,13 @@ def _counted(smallest: NDArray[np.uint64]) -> int:
     (Bar-Yossef et al. 2002); with k = 1024 the relative error is about 3 %.
     """
     return round((KEPT - 1) / (float(smallest[-1]) / 2.0**64))
+
+
+def _added_up(
+    sums: NDArray[np.float64], group: NDArray[np.int64], groups: int
+) -> NDArray[np.float64]:
+    """The columns of each group added, in their order: [terms, columns] to [terms, groups]."""
+    grouped = np.zeros((len(sums), groups))
+    for term, values in enumerate(sums):
+        grouped[term] = np.bincount(group, weights=values, minlength=groups)
+    return grouped

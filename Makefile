@@ -5,7 +5,7 @@ READY := .venv/.ready-dev$(if $(WITH),-$(subst $(empty) $(empty),-,$(strip $(WIT
 .PHONY: help report test lint types layers docs docs-test browser pictures bench bench-arena bench-ulps clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 report: .venv/.ready ## the report of the bundled demo, as text, page and JSON
 	.venv/bin/kullback report --demo --html report.html --json report.json

@@ -22,7 +22,8 @@ by = click.option(
     "--by",
     multiple=True,
     metavar="AXIS,…",
-    help="Split each KL by position, step, staleness, length or any column; may be repeated.",
+    help="Split each KL by position, step, staleness, length or any column, printed too; may be "
+    "repeated. Step, position and staleness are in the page and the JSON anyway.",
 )
 html = click.option("--html", metavar="FILE", help="Write the page to this file.")
 json = click.option("--json", metavar="FILE", help="Write the JSON to this file; '-' prints it.")

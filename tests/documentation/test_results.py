@@ -76,3 +76,26 @@ def test_how_exact_k3_is():
     said = re.search(r"at worst ([\d.]+) and ([\d.]+)", (ROOT / "docs" / "arrays.md").read_text())
     assert said
     assert (float(said[1]), float(said[2])) == (worst["float64"], worst["float32"])
+
+
+def test_how_often_intervals_held_in_the_arena():
+    """The counts, the worst cells and the largest regrets of docs/intervals.md."""
+    lines = (ROOT / "results" / "arena" / "cells.jsonl").read_text(encoding="utf-8").splitlines()
+    cells = list(map(json.loads, lines))
+    page = " ".join((ROOT / "docs" / "intervals.md").read_text(encoding="utf-8").split())
+    regrets = {}
+    for method in ("k1", "k3"):
+        sums = [cell["sums"][method] for cell in cells]
+        held = [1 - (one["below"] + one["above"]) / one["seeds"] for one in sums]
+        low = sum(share < 0.9 for share in held)
+        assert (
+            f"| {method} | {low} of {len(cells)} cells | {min(held):.1%} |".replace("%", " %")
+            in page
+        )
+        regrets[method] = max(
+            (one["square"] / one["seeds"]) ** 0.5
+            / min(error for error in cell["exact"].values() if error is not None)
+            for one, cell in zip(sums, cells, strict=True)
+        )
+    assert f"k1 is up to {regrets['k1']:.0f} times as far off as k3" in page
+    assert f"k3 up to {regrets['k3']:.0f} times as far off as k1" in page

@@ -49,7 +49,7 @@ bench: .venv/.ready-dev ## what the benchmarks measure, into results/ (about for
 	.venv/bin/python benchmarks/accusations.py
 	.venv/bin/python benchmarks/fuzz.py
 
-bench-arena: .venv/.ready-dev ## how good each estimate is where the truth is known (resumable; two hours of CPU in all)
+bench-arena: .venv/.ready-dev ## how good each estimate is where the truth is known (resumable; an hour and a half of CPU)
 	.venv/bin/python benchmarks/arena
 
 bench-ulps: .venv/.ready-dev-torch-jax ## how exact k3 is in NumPy, torch and JAX (half a minute)

@@ -3,9 +3,9 @@
     python benchmarks/arena [--seeds 2000] [--jobs 2] [--only FAMILY]
 
 Every cell of cells.py is drawn as often as there are seeds; the sums are kept in
-results/arena/cells.jsonl after every round of 250, so that it goes on where it stopped. Delete a
-line to measure its cell anew. results/arena/README.md is the table. About an hour and a half of
-CPU time for 2000 seeds.
+results/arena/cells.jsonl with the rounds of 250 that they are of, so that it goes on where it
+stopped and no seed counts twice. Delete a line to measure its cell anew. results/arena/README.md is
+the table. About an hour and a half of CPU time for 2000 seeds.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ def world_of(name: str) -> tuple[Cell, World]:
     return cell, cell.build()
 
 
-def work(name: str, first: int, last: int) -> tuple[str, dict[str, Any]]:
+def work(name: str, number: int) -> tuple[str, int, dict[str, Any]]:
     """The sums of one round of one cell."""
     cell, world = world_of(name)
     truth, sums = world.exact(cell.question), {}
-    for seed in range(first, last):
+    for seed in range(number * ROUND, (number + 1) * ROUND):
         columns = drawn(world, np.random.default_rng([cell.seed, seed]))
         sums = added(sums, scored(columns, cell.question, truth))
-    return name, sums
+    return name, number, sums
 
 
 def known(cell: Cell) -> dict[str, Any]:
@@ -59,17 +59,22 @@ def known(cell: Cell) -> dict[str, Any]:
         "truth": world.exact(cell.question),
         "clusters": world.sequences if hasattr(world, "sequences") else world.prompts,
         "exact": {name: one if math.isfinite(one) else None for name, one in exact.items()},
+        "rounds": [],
         "sums": {},
     }
 
 
-def rounds(found: dict[str, dict[str, Any]], seeds: int) -> Iterator[tuple[str, int, int]]:
-    """What is left to do, a round of every cell before the next round of any."""
-    done = {name: int(one["sums"].get("k1", {}).get("seeds", 0)) for name, one in found.items()}
-    for first in range(0, seeds, ROUND):
-        for name, count in done.items():
-            if count <= first:
-                yield name, first, min(first + ROUND, seeds)
+def left(found: dict[str, dict[str, Any]], seeds: int) -> Iterator[tuple[str, int]]:
+    """The rounds that are not done, one of every cell before the next of any."""
+    for number in range(math.ceil(seeds / ROUND)):
+        for name, one in found.items():
+            if number not in one["rounds"]:
+                yield name, number
+
+
+def counted(one: dict[str, Any], number: int, sums: dict[str, Any]) -> dict[str, Any]:
+    """A cell with one more round."""
+    return one | {"rounds": sorted([*one["rounds"], number]), "sums": added(one["sums"], sums)}
 
 
 def save(found: dict[str, dict[str, Any]]) -> None:
@@ -93,15 +98,15 @@ def main() -> None:
     before = {one["name"]: one for one in map(json.loads, lines)}
     found = {cell.name: before.get(cell.name) or known(cell) for cell in cells()}
     chosen = {name: one for name, one in found.items() if asked.only in one["family"]}
-    left = list(rounds(chosen, asked.seeds))
+    todo = list(left(chosen, asked.seeds))
     with (
         ProcessPoolExecutor(asked.jobs) as pool,
         Progress(console=Console(file=sys.stderr), disable=not sys.stderr.isatty()) as bar,
     ):
-        task = bar.add_task("cells", total=len(left))
-        for count, done in enumerate(as_completed(pool.submit(work, *one) for one in left)):
-            name, sums = done.result()
-            found[name]["sums"] = added(found[name]["sums"], sums)
+        task = bar.add_task("cells", total=len(todo))
+        for count, done in enumerate(as_completed(pool.submit(work, *one) for one in todo)):
+            name, number, sums = done.result()
+            found[name] = counted(found[name], number, sums)
             bar.advance(task)
             if count % 20 == 0:
                 save(found)

@@ -24,8 +24,8 @@ def _one(state: QuestionState, method: str, truth: float) -> dict[str, float]:
     wide, narrow = (from_state(state, method, level) for level in LEVELS)
     off = wide.mean - truth
     kept = dict.fromkeys(KEPT, 0.0) | {"seeds": 1.0, "error": off, "square": off * off}
-    if math.isnan(wide.low):  # no interval: it holds nothing
-        return kept | {"none": 1.0, "below": 1.0, "below_90": 1.0}
+    if math.isnan(wide.low):
+        return kept | {"none": 1.0}
     return kept | {
         "below": float(truth < wide.low),
         "above": float(truth > wide.high),
@@ -51,7 +51,9 @@ def row(cell: dict[str, Any], method: str) -> dict[str, float]:
     """
     sums, truth = cell["sums"][method], cell["truth"]
     seeds = sums["seeds"]
-    covered = 1 - (sums["below"] + sums["above"]) / seeds
+    covered = (
+        1 - (sums["below"] + sums["above"] + sums["none"]) / seeds
+    )  # no interval holds nothing
     best = min(error for error in cell["exact"].values() if error is not None)
     return {
         "seeds": seeds,
@@ -60,7 +62,7 @@ def row(cell: dict[str, Any], method: str) -> dict[str, float]:
         "regret": math.sqrt(sums["square"] / seeds) / best,
         "coverage": covered,
         "coverage_error": math.sqrt(max(covered * (1 - covered), 1 / seeds) / seeds),
-        "coverage_90": 1 - (sums["below_90"] + sums["above_90"]) / seeds,
+        "coverage_90": 1 - (sums["below_90"] + sums["above_90"] + sums["none"]) / seeds,
         "too_high": sums["below"] / seeds,
         "too_low": sums["above"] / seeds,
         "width": sums["width"] / max(seeds - sums["none"], 1) / truth,

@@ -110,8 +110,10 @@ def test_scores_of_two_rounds_add_to_those_of_one():
 def test_no_interval_holds_nothing():
     columns = kb.pack({"rollout": [[-1.0]], "reference": [[-1.5]]})
     found = score.scored(columns, kb.Question("rollout", "reference"), 0.5)
-    assert found["k1"]["none"] == found["k1"]["below"] == 1
+    assert found["k1"]["none"] == 1
     assert found["k1"]["error"] == 0
+    told = score.row({"sums": found, "truth": 0.5, "exact": {"k1": 0.1, "k3": 0.1}}, "k1")
+    assert told["coverage"] == told["coverage_90"] == told["too_high"] == 0
 
 
 def test_the_recorded_results_are_of_these_cells_and_their_page_is_made_of_them():
@@ -122,6 +124,10 @@ def test_the_recorded_results_are_of_these_cells_and_their_page_is_made_of_them(
     lines = (folder / "cells.jsonl").read_text(encoding="utf-8").splitlines()
     found = {one["name"]: one for one in map(json.loads, lines)}
     assert set(found) == set(CELLS)
+    runner = loaded("__main__")
+    for one in found.values():
+        assert one["rounds"] == sorted(set(one["rounds"]))
+        assert one["sums"]["k1"]["seeds"] == len(one["rounds"]) * runner.ROUND
     for name in ("hole 2.0 n 64", "drift 0.2 n 256", "smollm2 light prompts 64"):
         world = CELLS[name].build()
         assert found[name]["truth"] == pytest.approx(world.exact(CELLS[name].question), rel=1e-9)
@@ -132,3 +138,19 @@ def test_the_recorded_results_are_of_these_cells_and_their_page_is_made_of_them(
     assert f"at least {least:.0f} seeds" in told
     said = score.row(found["hole 3.5 n 64"], "k3")
     assert f"| {said['coverage']:.3f} ± {said['coverage_error']:.3f} |" in told
+
+
+def test_a_run_that_was_stopped_goes_on_with_the_rounds_that_are_missing():
+    runner = loaded("__main__")
+    fresh = {"rounds": [], "sums": {}}
+    one = {"k1": dict.fromkeys(score.KEPT, 1.0)}
+    # Rounds come in any order: the second of a was saved, the first was not.
+    found = {"a": runner.counted(fresh, 1, one), "b": fresh}
+    assert list(runner.left(found, 3 * runner.ROUND)) == [
+        ("a", 0), ("b", 0), ("b", 1), ("a", 2), ("b", 2)
+    ]  # fmt: skip
+    for number in (2, 0):
+        found["a"] = runner.counted(found["a"], number, one)
+    assert found["a"]["rounds"] == [0, 1, 2]
+    assert found["a"]["sums"]["k1"]["seeds"] == 3
+    assert [name for name, _ in runner.left(found, 3 * runner.ROUND)] == ["b"] * 3

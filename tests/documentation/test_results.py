@@ -78,6 +78,16 @@ def test_how_exact_k3_is():
     assert (float(said[1]), float(said[2])) == (worst["float64"], worst["float32"])
 
 
+# Where an interval may fail with more than 32 prompts: holes on either side, policies far apart.
+FAILING = {
+    "k1": {"hole", "holes in the reference"},
+    "k3": {
+        *("hole", "holes in the reference", "diffuse holes", "three-valued holes"),
+        *("peaked with holes", "drift", "gaussian shift", "gaussian scale", "real"),
+    },
+}
+
+
 def test_how_often_intervals_held_in_the_arena():
     """The counts, the worst cells and the largest regrets of docs/intervals.md."""
     lines = (ROOT / "results" / "arena" / "cells.jsonl").read_text(encoding="utf-8").splitlines()
@@ -92,6 +102,9 @@ def test_how_often_intervals_held_in_the_arena():
             f"| {method} | {low} of {len(cells)} cells | {min(held):.1%} |".replace("%", " %")
             in page
         )
+        for cell, share in zip(cells, held, strict=True):
+            few = cell["clusters"] <= 32
+            assert share >= 0.9 or few or cell["family"] in FAILING[method], cell["name"]
         regrets[method] = max(
             (one["square"] / one["seeds"]) ** 0.5
             / min(error for error in cell["exact"].values() if error is not None)

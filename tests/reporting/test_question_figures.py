@@ -136,3 +136,21 @@ def test_tokens_all_alike_have_no_tail():
     made = log_ratios(document(summarize([columns]))["questions"][0])
     assert made is not None
     assert made.title == "No token is far from the others."
+
+
+def test_an_exact_kl_of_0_is_drawn_as_any_other():
+    p = np.full((40, 6), -1.0)
+    columns = pack({"old": p, "current": p - 0.1}, exact={"KL(old||current)": np.zeros((40, 6))})
+    one = document(summarize([columns], by=["position"]))["questions"][0]
+    made = along(one, "position")
+    assert made is not None
+    assert [row["mean"] for row in made.rows if row["series"] == "exact"] == [0.0] * 4
+
+
+def test_per_sequence_the_gap_per_token_is_not_told():
+    made = methods(by_step(0.01, level="sequence_sum")["questions"][0])
+    assert made is not None
+    assert "standard errors" not in made.title
+    token = methods(by_step(0.01)["questions"][0])
+    assert token is not None
+    assert "standard errors apart" in token.title

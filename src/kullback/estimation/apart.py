@@ -65,7 +65,7 @@ def summarize_steps(
         if on_batch:
             on_batch(columns)
 
-    announced = checked(batches, questions, None, (), note)
+    announced = checked(batches, questions, None, note)
     work = (partial(_parts, columns, steps, asked) for columns, asked in announced)
     totals: list[Summary | None] = [None] * len(steps)
     for parts in in_order(work, jobs):

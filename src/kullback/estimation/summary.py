@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kullback.columns import Columns
-from kullback.estimation.axes import require_axes
 from kullback.estimation.cells import AxisState, split
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.distribution_state import DistributionState
@@ -215,7 +214,7 @@ def summarize(
     axes = tuple(dict.fromkeys([by] if isinstance(by, str) else by))
     more = tuple(axis for axis in also if axis not in axes)
     total = onto
-    announced = checked(batches, asked, sampler, axes, on_batch)
+    announced = checked(batches, asked, sampler, on_batch)
     work = (partial(Summary.of, columns, questions, axes, more) for columns, questions in announced)
     for summary in in_order(work, jobs):
         total = summary if total is None else total + summary
@@ -228,13 +227,12 @@ def checked(
     batches: Iterable[Columns],
     questions: Sequence[Question],
     sampler: str | None,
-    by: Sequence[str],
     on_batch: Callable[[Columns], None] | None,
 ) -> Iterator[tuple[Columns, Sequence[Question]]]:
     """Each batch with what is asked of it, once it is known to hold what that needs.
 
     Raises:
-        ValueError: A question names a role without log-probs, or an axis is not there.
+        ValueError: A question names a role without log-probs.
     """
     for columns in batches:
         roles = tuple(columns.log_probs)
@@ -246,7 +244,6 @@ def checked(
                     f"{question} needs log-probs of {absent[0]}; there are those of "
                     f"{', '.join(roles)}"
                 )
-        require_axes(columns, by)
         if on_batch:
             on_batch(columns)
         yield columns, questions

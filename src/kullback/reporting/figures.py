@@ -1,7 +1,8 @@
 """Figures: Vega-Lite specifications, each with the finding as its title and its data as a table.
 
-Colors are the page's CSS variables, so that one drawing serves light and dark. They are Okabe and
-Ito's, which people who see fewer colors tell apart; shapes and dashes say the same once more.
+Colors are the page's CSS variables, so that one drawing serves light and dark. They are after
+Okabe and Ito's, which people who see fewer colors tell apart; shapes and dashes say the same once
+more.
 """
 
 from __future__ import annotations

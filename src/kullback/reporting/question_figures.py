@@ -64,10 +64,9 @@ def methods(one: dict[str, Any]) -> Figure | None:
     if not rows:
         return None
     colors = {"estimate": "var(--blue)", "exact": "var(--green)"}
-    shown = {row["group"]: colors[row["group"]] for row in rows}
     note = "k2 is biased unless the policies are close: it is no estimate of this KL elsewhere."
     x = f"KL, {auto['unit']}"
-    return intervals(_methods_title(one), rows, x, groups=shown, note=note)
+    return intervals(_methods_title(one), rows, x, groups=colors, note=note)
 
 
 def _methods_title(one: dict[str, Any]) -> str:
@@ -75,8 +74,9 @@ def _methods_title(one: dict[str, Any]) -> str:
     k1, k3 = estimates["k1"], estimates["k3"]
     said = f"k1 says {number(k1['mean'])}, k3 {number(k3['mean'])}"
     error = one["sampler_check"]["standard_error"]
-    # At tokens of p, 1 − mean(q/p) is the mean of k1 − k3.
-    if gap is not None and error and one["unweighted_k1"] is None:
+    # At tokens of p, 1 − mean(q/p) is the token mean of k1 − k3.
+    on_policy = one["unweighted_k1"] is None and one["question"]["level"] == "token_mean"
+    if gap is not None and error and on_policy:
         many = abs(gap) / error
         said += f": {number(many, 2)} standard errors apart"
     exact = estimates.get("exact", {"mean": None})["mean"]
@@ -91,7 +91,11 @@ def along(one: dict[str, Any], axis: str) -> Figure | None:
     cells = [cell for cell in one["by"][axis] if cell["estimates"]["k1"]["mean"] is not None]
     if len(cells) < 2:
         return None
-    exact_ones = [cell for cell in cells if cell["estimates"].get("exact", {"mean": None})["mean"]]
+    exact_ones = [
+        cell
+        for cell in cells
+        if "exact" in cell["estimates"] and cell["estimates"]["exact"]["mean"] is not None
+    ]
     numbers = all(cell["low"] is not None and cell["low"] == cell["high"] for cell in cells)
     rows = [
         {

@@ -146,7 +146,8 @@ class Mixture:
         size = (len(kind), self.max_length)
         context = kind[:, None] * each + rng.integers(each, size=size)
         keys = context + rng.random(size)
-        cumulative = _cumulative(log_probs)
+        own = log_probs is self.log_probs[self.sampler]
+        cumulative = self._own_cumulative if own else _cumulative(log_probs)
         lengths = np.full(len(kind), self.max_length)
         if self.ends:
             ended = keys < cumulative[context, 0]
@@ -154,6 +155,11 @@ class Mixture:
         alive = np.arange(self.max_length) < lengths[:, None]
         flat = context[alive]
         return Draw(lengths, flat, _places(cumulative.ravel(), keys[alive]) - flat * alphabet)
+
+    @cached_property
+    def _own_cumulative(self) -> NDArray[np.float64]:
+        """The sampler's table as ``draw`` searches it: small samples would be all summing."""
+        return _cumulative(self.log_probs[self.sampler])
 
     def logged(self, draw: Draw, *, exact: bool = False, top_k: int = 0) -> Columns:
         """What this world's tables say of a draw: log-probs, entropies, ids, bytes, text, prompts.

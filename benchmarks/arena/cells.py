@@ -173,8 +173,18 @@ def sharp(low: float, high: float, holes: bool) -> Pair:
     return make
 
 
+def few_holes(tokens: int) -> Pair:
+    """A small drift with as much dropped as noise just hides: 3.5 standard errors of k1."""
+    return diffuse(3.5 * 0.05 / tokens**0.5, (9.0, 12.0))
+
+
 def effects(
-    prompts: int, deviation: float, *, ends: tuple[float, float] = (0.02, 0.02), heavy: bool = False
+    prompts: int,
+    deviation: float,
+    *,
+    ends: tuple[float, float] = (0.02, 0.02),
+    heavy: bool = False,
+    dropped: float = 0.0,
 ) -> Callable[[], World]:
     """Prompts whose KL is log-normal; lengths are geometric, or heavy-tailed over the kinds."""
 
@@ -188,6 +198,8 @@ def effects(
         # Mean lengths of kinds are Pareto with index 1.2: a few prompts have most of the tokens.
         mean = 8.0 * (1 - levels) ** (-1 / 1.2) if heavy else np.full(24, 1 / ends[0])
         stop = (1 / rng.permutation(mean)).repeat(8)
+        if dropped:
+            p = holed(rng, p, share=dropped)
         tables = {
             "rollout": _ending(p, stop),
             "reference": _ending(q, stop * ends[1] / ends[0]),
@@ -267,6 +279,7 @@ def _languages(n: int) -> Iterator[Cell]:
         name = f"diffuse {share} {depths[0]}-{depths[1]} n {n}"
         yield Cell("diffuse holes", name, language(diffuse(share, depths), n))
     yield Cell("three-valued holes", f"three-valued n {n}", language(three_valued, n))
+    yield Cell("drift with few holes", f"few holes n {n}", language(few_holes(n), n))
     for share, depths in ((0.01, (6.0, 15.0)), (0.001, (12.0, 15.0))):
         name = f"other side {share} {depths[0]}-{depths[1]} n {n}"
         yield Cell("holes in the reference", name, language(other_side(share, depths), n))
@@ -286,5 +299,7 @@ def _prompts(prompts: int) -> Iterator[Cell]:
     for deviation in (0.6, 1.2):
         name = f"prompts {prompts} sigma {deviation}"
         yield Cell("prompt effects", name, effects(prompts, deviation))
+    name = f"prompts {prompts} dropped 0.02"
+    yield Cell("prompts with holes", name, effects(prompts, 0.6, dropped=0.02))
     yield Cell("heavy lengths", f"heavy {prompts}", effects(prompts, 0.6, heavy=True))
     yield Cell("differing ends", f"ends {prompts}", effects(prompts, 0.6, ends=(0.02, 0.01)))

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.estimation.estimate import (
-    METHODS,
     TOO_FEW,
     Estimate,
     from_state,
@@ -26,6 +25,11 @@ from kullback.question import LEVELS, Question
 # Of the sums of the clusters' absolute values. Sums of the same terms in another order differ by
 # less, and that is no change of a policy.
 ROUNDING = 1e-12
+
+
+# The term whose means are compared. Of auto it is k1: each side's auto decides on its own whether k3
+# misses a hole, and where one does and the other does not, their difference is that of two methods.
+TERMS = {"auto": "k1", "k1": "k1", "k2": "k2", "k3": "k3", "exact": "exact"}
 
 
 class Change(NamedTuple):
@@ -145,7 +149,7 @@ def compare(
     Args:
         a: The first side.
         b: The second side.
-        method: ``auto`` (k1 for now), ``k1``, ``k2``, ``k3`` or ``exact``.
+        method: ``auto`` (k1), ``k1``, ``k2``, ``k3`` or ``exact``.
         confidence: Nominal coverage of each interval on its own.
 
     Returns:
@@ -191,7 +195,10 @@ def _nothing_in_common(a: Iterable[Question], b: Iterable[Question]) -> str:
 def _compared(
     a: QuestionState, b: QuestionState, method: str, confidence: float, scope: str
 ) -> Comparison:
-    one, other = (from_state(state, method, confidence, scope=scope) for state in (a, b))
+    if method not in TERMS:
+        raise ValueError(f"method {method!r} is none of {', '.join(TERMS)}")
+    term = TERMS[method]
+    one, other = (from_state(state, term, confidence, scope=scope) for state in (a, b))
     shared = a.groups.shared(b.groups)
     only_a, only_b = (max(side.groups.clusters - shared, 0) for side in (a, b))
     change, on_shared, verdict = NO_CHANGE_KNOWN, None, "unknown"
@@ -199,7 +206,7 @@ def _compared(
         (f"{name}: {e.reason}" for name, e in (("A", one), ("B", other)) if e.mean != e.mean), None
     )
     if reason is None:
-        ours, theirs = _sides(a, b, METHODS[method], paired=bool(shared))
+        ours, theirs = _sides(a, b, term, paired=bool(shared))
         change, reason = _change(ours, theirs, confidence)
         if shared and (only_a or only_b) and not (a.groups.folded or b.groups.folded):
             both = (ours.sizes > 0) & (theirs.sizes > 0)
@@ -207,7 +214,7 @@ def _compared(
         verdict = _verdict(change, ROUNDING * (ours.magnitude + theirs.magnitude))
     return Comparison(
         question=a.question,
-        method=METHODS[method],
+        method=term,
         a=one,
         b=other,
         difference=change.mean,

@@ -6,7 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from kullback.estimation.interval import FEWEST_EFFECTIVE, Interval, ratio_interval
+from kullback.estimation.interval import (
+    FEWEST_EFFECTIVE,
+    Interval,
+    ratio_error,
+    ratio_interval,
+    skewed_reach,
+)
 
 PROPERTY = settings(derandomize=True, deadline=None)
 
@@ -87,3 +93,41 @@ def test_the_interval_covers_as_often_as_it_says() -> None:
     assert abs(covered - 0.945) < 5 * np.sqrt(0.945 * 0.055 / seeds)
     # And the standard error is the spread of the means.
     assert np.sqrt((found[:, 3] ** 2).mean()) == pytest.approx(found[:, 0].std(), rel=0.1)
+
+
+def test_a_count_of_one_reaches_as_far_as_an_exact_interval_of_a_count() -> None:
+    """Garwood's 97.5 % end for one event in many is 5.57; Hall's transformation is wider."""
+    once = np.zeros(5000)
+    once[0] = 5000.0  # its mean is 1 and its error 1
+    reach = skewed_reach(once, np.ones(5000), 1.96, upward=True) * ratio_error(once, np.ones(5000))
+    assert stats.chi2.ppf(0.975, 4) / 2 < 1 + reach < 8
+
+
+def test_skewness_moves_a_far_tail_out_and_never_in() -> None:
+    values = np.random.default_rng(5).lognormal(0, 1.2, size=60)
+    ones = np.ones(60)
+    for t in (0.7, 1.7, 2.0, 3.3):
+        assert skewed_reach(values, ones, t, upward=True) > t
+        assert skewed_reach(values, ones, t, upward=False) == t
+        assert skewed_reach(-values, ones, t, upward=False) == pytest.approx(
+            skewed_reach(values, ones, t, upward=True)
+        )
+    assert skewed_reach(ones, ones, 2.0, upward=True) == 2.0
+    symmetric = np.array([-1e200, 1e200] * 4)
+    assert skewed_reach(symmetric, np.ones(8), 2.0, upward=True) == 2.0
+
+
+@pytest.mark.parametrize("clusters", [64, 256])
+def test_skewed_means_are_held_more_often(clusters: int) -> None:
+    """The upper end at 97.5 % of a log-normal's mean, over 4000 samples of a seed."""
+    rng = np.random.default_rng(clusters)
+    missed = {"student": 0, "skewed": 0}
+    t = float(stats.t.ppf(0.975, clusters - 1))
+    for _ in range(4000):
+        values, ones = rng.lognormal(0, 1.0, size=clusters), np.ones(clusters)
+        error = ratio_error(values, ones)
+        reach = skewed_reach(values, ones, t, upward=True)
+        missed["student"] += values.mean() + t * error < np.exp(0.5)
+        missed["skewed"] += values.mean() + reach * error < np.exp(0.5)
+    assert missed["skewed"] < 0.7 * missed["student"]
+    assert missed["skewed"] < 4000 * 0.05

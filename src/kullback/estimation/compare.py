@@ -26,9 +26,8 @@ from kullback.question import LEVELS, Question
 # less, and that is no change of a policy.
 ROUNDING = 1e-12
 
-
-# The term whose means are compared. Of auto it is k1: each side's auto decides on its own whether k3
-# misses a hole, and where one does and the other does not, their difference is that of two methods.
+# The term whose means are compared. Of auto it is k1: each side's auto decides on its own whether
+# k3 misses a hole, and where the two decide differently, so do the methods.
 TERMS = {"auto": "k1", "k1": "k1", "k2": "k2", "k3": "k3", "exact": "exact"}
 
 

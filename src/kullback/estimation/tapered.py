@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from kullback.estimation.interval import ratio_error
 
 FEWEST = 8.0  # effective clusters; a coefficient fitted to fewer is noise
-UNEVEN = 3.0  # times the spread of r − 1 in the other fold, from which a fold has what it lacks
-FLAT = 1e-10  # of the squares of r − 1: a spread below is rounding, and a coefficient of it nonsense
+UNEVEN = 3.0  # times the squares of r − 1 in the other fold: one has met what the other has not
+FLAT = 1e-10  # of the squares of r − 1: a spread below is rounding, and its coefficient nonsense
 # By R = se(k1)/se(k_λ): up to a standard errors of disagreement k_λ stands, from b on k1. Of the
 # linear tapers whose worst hole costs at most 1.1 times what any rule must lose, these lose least
 # where there is no hole (tests/estimation/test_tapered.py has the integrals).
@@ -61,7 +61,7 @@ def tapered(
         m = k1 + w(z, R) λ (r − 1),   λ = −Cov(k1, r − 1)/Var(r − 1),   z = (k1 − k3)/se(k1)
 
     Means, covariances and errors are those of the ratio Σ x / Σ size over clusters. λ of one fold
-    comes from the other, so without the taper the mean is as unbiased as k1; where the spread of
+    comes from the other, so without the taper the mean is as unbiased as k1. Where the variance of
     r − 1 in one fold is more than three times that in the other, one has met a hole that the other
     has not, and both take the λ of all clusters, whose bias is of the order of 1/clusters.
 
@@ -91,13 +91,12 @@ def tapered(
     if effective < FEWEST or not np.isfinite(control).all() or not np.isfinite(k1).all():
         return Tapered(k1, k1, 0.0, 0.0, 0.0)
     full = _coefficient(k1, control, sizes)
-    untapered = k1 + _by_fold(k1, control, sizes, second, full) * control
+    alike = _alike(control, sizes, second)
+    untapered = k1 + (_cross_fitted(k1, control, sizes, second) if alike else full) * control
     error, least = ratio_error(k1, sizes), ratio_error(k1 + full * control, sizes, fitted=2)
     disagreement = _score(-control.sum() / sizes.sum(), error, effective - 1)
     weight = _weight(disagreement, error / least if least > 0 else np.inf)
-    return Tapered(
-        k1 + weight * (untapered - k1), untapered, weight * full, full, disagreement
-    )
+    return Tapered(k1 + weight * (untapered - k1), untapered, weight * full, full, disagreement)
 
 
 def _coefficient(
@@ -112,20 +111,28 @@ def _coefficient(
     return -float((a * b).sum()) / spread if spread > FLAT * float((control**2).sum()) else 0.0
 
 
-def _by_fold(
+def _cross_fitted(
     k1: NDArray[np.float64],
     control: NDArray[np.float64],
     sizes: NDArray[np.float64],
     second: NDArray[np.bool_],
-    full: float,
 ) -> NDArray[np.float64]:
-    """The λ of each cluster, from the other fold; that of all where the folds are not alike."""
-    folds = [(k1[own], control[own], sizes[own]) for own in (~second, second)]
-    spreads = [ratio_error(x, n) * n.sum() if n.sum() > 0 else 0.0 for _, x, n in folds]
-    if not min(spreads) ** 2 * UNEVEN > max(spreads) ** 2:
-        return np.full(len(k1), full)
-    of_first, of_second = (_coefficient(*fold) for fold in folds)
+    """The λ of each cluster, from the other fold."""
+    of_first, of_second = (
+        _coefficient(k1[own], control[own], sizes[own]) for own in (~second, second)
+    )
     return np.where(second, of_first, of_second)
+
+
+def _alike(
+    control: NDArray[np.float64], sizes: NDArray[np.float64], second: NDArray[np.bool_]
+) -> bool:
+    """Whether both folds have met the same."""
+    first, other = (
+        float(((x - x.sum() / n.sum() * n) ** 2).sum()) if n.sum() > 0 else 0.0
+        for x, n in ((control[own], sizes[own]) for own in (~second, second))
+    )
+    return max(first, other) < UNEVEN * min(first, other)
 
 
 def _score(difference: float, error: float, degrees: float) -> float:

@@ -46,7 +46,7 @@ def test_a_smooth_pair_has_little_more_than_half_the_width_of_k1() -> None:
     for _ in range(100):
         sample = drawn(rng, p, q, 256)
         auto, k1 = (kb.estimate(**sample, lengths=1, method=name) for name in ("auto", "k1"))
-        assert auto.high == pytest.approx(k1.high, rel=0.2)
+        assert auto.high >= k1.high - 1e-12
         assert auto.standard_error < 0.6 * k1.standard_error
         ratios.append((auto.high - auto.low) / (k1.high - k1.low))
     assert np.mean(ratios) < 0.6

@@ -78,7 +78,7 @@ ASKED = "KL(current||reference)"
 
 
 def test_a_question_that_forgets_who_sampled_is_told_what_the_weight_makes_of_it():
-    """The tokens of the demo: weighed, the KL is 0.0365, near the exact one; else −0.0296."""
+    """The tokens of the demo: weighed, k1 is 0.0365, near the exact one; else −0.0296."""
     (columns,) = read(demo_path())
     found = codes(columns, ASKED)["weight-missing"]
     (state,) = summarize([columns], questions=[f"{ASKED} ~ rollout"]).questions.values()

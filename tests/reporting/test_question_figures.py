@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from kullback.cli.report import demo_report
 from kullback.columns import pack
@@ -19,11 +20,14 @@ HEAD = QUESTIONS[DEMO["headline"]["question"]]
 
 
 def by_step(shift: float, *, level: str = "token_mean") -> dict[str, Any]:
-    """Four steps of a hundred sequences whose KL is 0.02 + shift × step, all but free of noise."""
+    """Four steps of a hundred sequences, log q/p normal, whose KL is 0.02 + shift × step."""
     rng = np.random.default_rng(0)
-    p = rng.normal(-2.0, 0.5, (400, 5))
+    p = rng.normal(-2.0, 0.5, (400, 60))
     steps = np.arange(400) // 100
-    q = p - (0.02 + shift * steps[:, None] + rng.normal(0, 0.001, p.shape))
+    kl = 0.02 + shift * steps[:, None]
+    quantiles = ndtri((np.arange(6000) + 0.5) / 6000)
+    z = np.concatenate([rng.permutation(quantiles).reshape(100, 60) for _ in range(4)])
+    q = p - kl + np.sqrt(2 * kl) * z
     columns = replace(pack({"old": p, "current": q}), labels={"step": steps})
     asked = [Question("old", "current", level=level)]
     return document(summarize([columns], questions=asked, by=["step"]))
@@ -54,11 +58,12 @@ def test_methods_are_told_with_the_exact_one_inside_or_outside():
     made = methods(HEAD)
     assert made is not None
     assert "k1 says 0.0365, k3 0.0327" in made.title
-    assert "The exact 0.0323 is inside the interval of k1." in made.title
-    assert [row["name"] for row in made.rows] == ["k1", "k2", "k3", "exact"]
-    strong = methods(QUESTIONS["KL(strong||reference) ~ rollout"])
-    assert strong is not None
-    assert "outside the interval of k1" in strong.title
+    assert "The exact 0.0323 is inside the interval of auto." in made.title
+    assert [row["name"] for row in made.rows] == ["auto", "k1", "k2", "k3", "exact"]
+    elsewhere = HEAD["estimates"]["exact"] | {"mean": 0.1}
+    moved = methods(HEAD | {"estimates": HEAD["estimates"] | {"exact": elsewhere}})
+    assert moved is not None
+    assert "The exact 0.1 is outside the interval of auto." in moved.title
 
 
 def test_on_policy_the_gap_of_k1_and_k3_is_told_in_standard_errors():
@@ -77,7 +82,7 @@ def test_on_policy_the_gap_of_k1_and_k3_is_told_in_standard_errors():
 @pytest.mark.parametrize(
     ("shift", "said"),
     [
-        (0.01, "By step the KL rises from 0.02 at 0 to 0.05 at 3."),
+        (0.01, "By step the KL rises from 0.0201 at 0 to 0.0501 at 3."),
         (-0.005, "By step the KL falls from 0.02 at 0 to 0.005"),
         (0.0, "By step no change shows beyond the noise: 0.02 at 0, 0.02 at 3."),
     ],
@@ -94,7 +99,7 @@ def test_one_cell_is_not_drawn_and_bins_are_named():
     made = along(HEAD, "position")
     assert made is not None
     assert made.spec["layer"][-1]["encoding"]["x"]["type"] == "ordinal"
-    assert {row["series"] for row in made.rows} == {"k1", "k3", "exact"}
+    assert {row["series"] for row in made.rows} == {"auto", "k3", "exact"}
     chosen = along(HEAD, "length")
     assert chosen is not None
     assert "selected-on-outcome" in chosen.note

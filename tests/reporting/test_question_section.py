@@ -25,7 +25,7 @@ def test_what_stands_in_it_stands_in_one_order():
         "KL(current||reference) ~ rollout",
         "Trust: with care; this dump cannot tell whether its sampler drew these tokens.",
         "k1 says",
-        "auto (k1)",
+        "auto (λ = ",
         "A log that forgets the importance weight shows -0.0296 here.",
         "It holds if: ",
         "Whether rollout sampled these tokens cannot be told from this dump.",

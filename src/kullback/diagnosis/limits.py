@@ -26,7 +26,7 @@ def diagnose_limits(summary: Summary) -> Diagnosis:
 def _no_weight(summary: Summary, question: Question) -> Finding | None:
     """What a question says that takes p as the sampler, and what it says with the weight."""
     state = summary.weighted[question]
-    plain, best = from_state(summary.questions[question]), from_state(state)
+    plain, best = from_state(summary.questions[question], "k1"), from_state(state, "k1")
     off = plain.mean - best.mean
     if not abs(off) > best.standard_error:  # nor if there is no number
         return None
@@ -38,7 +38,7 @@ def _no_weight(summary: Summary, question: Question) -> Finding | None:
         questions=(str(question),),
         claim=f"{question} takes the tokens as sampled by {question.p}, and the engine's own "
         f"log-probs ({engine}) are logged. With the importance weight, {asked} is "
-        f"{best.mean:.4g} {best.unit}; without it {plain.mean:.4g}.",
+        f"{best.mean:.4g} {best.unit} by k1; without it {plain.mean:.4g}.",
         numbers={
             "without": plain.mean,
             "with": best.mean,

@@ -160,7 +160,7 @@ def _bound_cost(summary: Summary, question: Question, value: float) -> str:
     if state and exact and exact == state.tokens:
         truth = state.total("exact") / exact
         return (
-            f"The exact {question} at these prefixes is {truth:.4g}; the estimate says "
+            f"The exact {question} at these prefixes is {truth:.4g}; k1 says "
             f"{value:.4g}. {decided(value, truth)}"
         )
     return (

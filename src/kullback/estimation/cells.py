@@ -27,7 +27,8 @@ from kullback.estimation.question_state import GROUP_TERMS, LAGS, ROW, QuestionS
 from kullback.estimation.terms import INDEX, PRODUCTS, Usable, blocks
 from kullback.question import Question
 
-METHODS = ("k1", "k3", "exact")
+METHODS = ("auto", "k1", "k3", "exact")
+MEANS = METHODS[1:]  # the terms of which a sequence keeps its token mean
 
 
 def cell_terms(question: Question) -> tuple[str, ...]:
@@ -88,7 +89,7 @@ class Row:
         effective_clusters: Kish's effective number of them, by their tokens.
         missing: Tokens of which a log-prob was not logged.
         infinite: Tokens outside a support.
-        estimates: By k1, by k3, and the exact KL if the file has one.
+        estimates: By auto, by k1, by k3, and the exact KL if the file has one.
     """
 
     name: str | None
@@ -308,7 +309,7 @@ def _axis_state(
     tokens, sequences = sums["tokens"], len(columns.lengths)
     rows = dict(sums) | {"sequences": tokens > 0}
     with np.errstate(invalid="ignore", divide="ignore"):
-        rows |= {f"mean_of_{name}": sums[name] / tokens for name in METHODS}
+        rows |= {f"mean_of_{name}": sums[name] / tokens for name in MEANS}
     table = np.array([rows[name] for name in cell_terms(asked)], dtype=np.float64)
     # As in the question's own state, an exact KL counts where its sequence has a usable token.
     filled = np.bincount(parts.sequence, tokens, sequences)[parts.sequence] > 0

@@ -15,7 +15,6 @@ from kullback.explaining.trust import TRUST
 
 # What a report and its JSON call the same numbers.
 _ALSO = {
-    "auto": "kl",
     "clip_band": "clip-fraction",
     "clusters": "effective-clusters",
     "entropy_z": "entropy-test",

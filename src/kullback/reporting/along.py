@@ -24,9 +24,13 @@ def cell_rows(one: dict[str, Any], axis: str) -> list[tuple[str, ...]]:
             _name(cell),
             str(cell["tokens"]),
             str(cell["clusters"]),
-            number(cell["estimates"]["k1"]["mean"]),
-            interval(cell["estimates"]["k1"]),
-            *(number(e["mean"]) for name, e in cell["estimates"].items() if name != "k1"),
+            number(cell["estimates"]["auto"]["mean"]),
+            interval(cell["estimates"]["auto"]),
+            *(
+                number(e["mean"])
+                for name, e in cell["estimates"].items()
+                if name in ("k3", "exact")
+            ),
         )
         for cell in one["by"][axis]
     ]
@@ -37,9 +41,9 @@ def cell_caption(one: dict[str, Any], axis: str) -> str:
     cells = one["by"][axis]
     if not cells:
         return f"No token counts, so there is nothing by {axis}."
-    best = cells[0]["estimates"]["k1"]
-    said = [f"KL by k1 in {best['unit']}."]
-    intervals = sum(cell["estimates"]["k1"]["low"] is not None for cell in cells)
+    best = cells[0]["estimates"]["auto"]
+    said = [f"KL by auto in {best['unit']}."]
+    intervals = sum(cell["estimates"]["auto"]["low"] is not None for cell in cells)
     if intervals:
         said.append(
             f"Each interval holds at {best['confidence']:.0%} on its own: of {intervals}, "
@@ -80,7 +84,7 @@ def _reasons(cells: list[dict[str, Any]]) -> list[str]:
     """Why cells have no number or no interval, each reason once."""
     by_reason: dict[str, list[str]] = {}
     for cell in cells:
-        reason = cell["estimates"]["k1"]["reason"]
+        reason = cell["estimates"]["auto"]["reason"]
         if reason is not None:
             by_reason.setdefault(reason, []).append(_name(cell))
     return [f"At {_listed(names)}: {reason}." for reason, names in by_reason.items()]
@@ -90,7 +94,7 @@ def _marks(cells: list[dict[str, Any]]) -> list[str]:
     """Which cells are marked, beside the mark that the axis gives to all."""
     by_mark: dict[str, list[str]] = {}
     for cell in cells:
-        for mark in cell["estimates"]["k1"]["marks"]:
+        for mark in cell["estimates"]["auto"]["marks"]:
             if mark != "selected-on-outcome":
                 by_mark.setdefault(mark, []).append(_name(cell))
     return [

@@ -89,7 +89,7 @@ def _question(
 ) -> dict[str, Any]:
     first = rows[0]
     changes = {
-        name: _change(row, a["estimates"][name], b["estimates"][name])
+        name: _change(row, *(side["estimates"][row.method] for side in (a, b)))
         for name, row in zip(METHODS, rows, strict=True)
         if name in a["estimates"] and name in b["estimates"]
     }

@@ -143,7 +143,7 @@ def _question(
 def _estimate(one: Estimate) -> dict[str, Any]:
     fields = ("mean", "low", "high", "confidence", "standard_error", "unit", "method", "scope",
               "assumptions", "marks", "reason")  # fmt: skip
-    return {name: getattr(one, name) for name in fields}
+    return {name: getattr(one, name) for name in fields} | {"lambda": one.lam}
 
 
 def _cell(row: Row) -> dict[str, Any]:

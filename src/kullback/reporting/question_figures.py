@@ -55,15 +55,15 @@ def methods(one: dict[str, Any]) -> Figure | None:
     rows = [
         {
             "name": name,
-            "group": "exact" if name == "exact" else "estimate",
+            "group": name if name in ("auto", "exact") else "estimate",
             **{key: e[key] for key in ("mean", "low", "high")},
         }
         for name, e in one["estimates"].items()
-        if name != "auto" and e["mean"] is not None
+        if e["mean"] is not None
     ]
     if not rows:
         return None
-    colors = {"estimate": "var(--blue)", "exact": "var(--green)"}
+    colors = {"auto": "var(--orange)", "estimate": "var(--blue)", "exact": "var(--green)"}
     note = "k2 is biased unless the policies are close: it is no estimate of this KL elsewhere."
     x = f"KL, {auto['unit']}"
     return intervals(_methods_title(one), rows, x, groups=colors, note=note)
@@ -71,7 +71,7 @@ def methods(one: dict[str, Any]) -> Figure | None:
 
 def _methods_title(one: dict[str, Any]) -> str:
     estimates, gap = one["estimates"], one["sampler_check"]["missing_mass"]
-    k1, k3 = estimates["k1"], estimates["k3"]
+    auto, k1, k3 = (estimates[name] for name in ("auto", "k1", "k3"))
     said = f"k1 says {number(k1['mean'])}, k3 {number(k3['mean'])}"
     error = one["sampler_check"]["standard_error"]
     # At tokens of p, 1 − mean(q/p) is the token mean of k1 − k3.
@@ -80,15 +80,15 @@ def _methods_title(one: dict[str, Any]) -> str:
         many = abs(gap) / error
         said += f": {number(many, 2)} standard errors apart"
     exact = estimates.get("exact", {"mean": None})["mean"]
-    if exact is not None and k1["low"] is not None:
-        where = "inside" if k1["low"] <= exact <= k1["high"] else "outside"
-        said += f". The exact {number(exact)} is {where} the interval of k1"
+    if exact is not None and auto["low"] is not None:
+        where = "inside" if auto["low"] <= exact <= auto["high"] else "outside"
+        said += f". The exact {number(exact)} is {where} the interval of auto"
     return f"{said}."
 
 
 def along(one: dict[str, Any], axis: str) -> Figure | None:
     """How the KL changes along an axis; nothing where there is one cell only."""
-    cells = [cell for cell in one["by"][axis] if cell["estimates"]["k1"]["mean"] is not None]
+    cells = [cell for cell in one["by"][axis] if cell["estimates"]["auto"]["mean"] is not None]
     if len(cells) < 2:
         return None
     exact_ones = [
@@ -107,22 +107,22 @@ def along(one: dict[str, Any], axis: str) -> Figure | None:
             "low": cell["estimates"][series]["low"],
             "high": cell["estimates"][series]["high"],
         }
-        for series, chosen in (("k1", cells), ("k3", cells), ("exact", exact_ones))
+        for series, chosen in (("auto", cells), ("k3", cells), ("exact", exact_ones))
         for cell in chosen
     ]
-    unit = cells[0]["estimates"]["k1"]["unit"]
+    unit = cells[0]["estimates"]["auto"]["unit"]
     note = cell_caption(one, axis)
     return bands(_drift(cells, axis), rows, axis, f"KL, {unit}", names=not numbers, note=note)
 
 
 def _drift(cells: list[dict[str, Any]], axis: str) -> str:
     """What the first and the last cell that have an interval say of each other."""
-    ends = [cell for cell in cells if cell["estimates"]["k1"]["low"] is not None]
+    ends = [cell for cell in cells if cell["estimates"]["auto"]["low"] is not None]
     ends = [cell for cell in ends if cell["name"] is not None]
     if len(ends) < 2:
         return f"KL by {axis}, too few clusters for intervals."
     first, last = ends[0], ends[-1]
-    a, b = first["estimates"]["k1"], last["estimates"]["k1"]
+    a, b = first["estimates"]["auto"], last["estimates"]["auto"]
     there = f"{number(a['mean'])} at {first['name']}", f"{number(b['mean'])} at {last['name']}"
     if a["high"] < b["low"]:
         return f"By {axis} the KL rises from {there[0]} to {there[1]}."

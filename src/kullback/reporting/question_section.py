@@ -46,10 +46,9 @@ def section(one: dict[str, Any], *, shown: bool = False) -> str:
 
 
 def _estimates(one: dict[str, Any]) -> str:
-    auto = one["estimates"]["auto"]["method"]
     rows = [
         (
-            f"auto ({auto})" if name == "auto" else name,
+            f"auto (λ = {number(e['lambda'])})" if name == "auto" else name,
             number(e["mean"], 4),
             interval(e),
             number(e["standard_error"]),
@@ -57,7 +56,6 @@ def _estimates(one: dict[str, Any]) -> str:
             ", ".join([*e["marks"], *([e["reason"]] if e["reason"] else [])]),
         )
         for name, e in one["estimates"].items()
-        if name != auto  # shown as auto
     ]
     head = ("method", "mean", "interval", "error", "scope", "marks")
     told = drawn(methods(one), table(head, rows, text=(4, 5)), folded=False)

@@ -55,7 +55,7 @@ def methods(one: dict[str, Any]) -> Figure | None:
     rows = [
         {
             "name": name,
-            "group": "exact" if name == "exact" else "estimate",
+            "group": {"exact": "exact", "bound": "lower bound"}.get(name, "estimate"),
             **{key: e[key] for key in ("mean", "low", "high")},
         }
         for name, e in one["estimates"].items()
@@ -63,7 +63,7 @@ def methods(one: dict[str, Any]) -> Figure | None:
     ]
     if not rows:
         return None
-    colors = {"estimate": "var(--blue)", "exact": "var(--green)"}
+    colors = {"estimate": "var(--blue)", "exact": "var(--green)", "lower bound": "var(--orange)"}
     note = "k2 is biased unless the policies are close: it is no estimate of this KL elsewhere."
     x = f"KL, {auto['unit']}"
     return intervals(_methods_title(one), rows, x, groups=colors, note=note)

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from kullback.arrays import at_least_float32, namespace, only_where, quiet, wide
 from kullback.formulas.claim import Q_FIXED, Q_INSIDE_P, UNSELECTED, Claim
 from kullback.formulas.k_family import k1, k3
-from kullback.formulas.weights import weighted_k3
 
 HEAVIEST = 1.01  # what a head may weigh: rounding to bfloat16 moves a sum by so much
 K_FIXED = "the ids of the head do not depend on what was drawn"
@@ -24,23 +23,18 @@ class Head(NamedTuple):
     """The sums over K at each prefix.
 
     Attributes:
-        gap: sum over K of q - p - p log(q/p), nats, >= 0.
+        nats: sum over K of p log(p/q); it can be negative.
         p: mass of K under p.
         q: mass of K under q.
         p_tail: mass outside K under p, >= 0.
         q_tail: mass outside K under q, at least what rounding could hide.
     """
 
-    gap: Any
+    nats: Any
     p: Any
     q: Any
     p_tail: Any
     q_tail: Any
-
-    @property
-    def nats(self) -> Any:
-        """Sum over K of p log(p/q), nats; it can be negative."""
-        return self.gap + (self.p - self.q)
 
     @property
     def mean(self) -> Any:
@@ -73,13 +67,15 @@ def head(*, log_p: Any, log_q: Any) -> Head:
     least = _NOISE * float(max(xp.finfo(p.dtype).eps, xp.finfo(q.dtype).eps))
     known = ~(xp.isnan(p) | xp.isnan(q))
     p, q = (wide(xp.where(known, one, -xp.inf), xp) for one in (p, q))
-    gap = xp.sum(weighted_k3(log_p=p, log_q=q, log_sampler=0.0), axis=-1)
+    possible = p > -xp.inf
+    log_p_over_q = xp.where(possible, p, 0.0) - xp.where(possible, q, 0.0)
+    nats = xp.sum(xp.exp(p) * log_p_over_q, axis=-1)
     mass_p, mass_q = (
         only_where(mass <= HEAVIEST, mass, xp, _too_heavy(side, mass))
         for side, mass in (("p", xp.sum(xp.exp(p), axis=-1)), ("q", xp.sum(xp.exp(q), axis=-1)))
     )
     return Head(
-        gap,
+        nats,
         mass_p,
         mass_q,
         xp.where(mass_p < 1, 1 - mass_p, 0.0),
@@ -219,10 +215,12 @@ def lower_bound(head: Head) -> Any:
         >>> round(float(lower_bound(head(log_p=[log(0.5)], log_q=[log(0.25)]))), 6)
         0.143841
     """
-    # As in `exact`, no term cancels another: an error of the masses enters squared.
+    # As in `exact`, as sums of q - p - p log(q/p), each of them >= 0: then an error of the masses
+    # enters squared.
     xp, some = namespace(head.p), head.p_tail > 0
+    gap = head.nats + (head.q - head.p)
     log_r = xp.log(head.q_tail) - xp.log(xp.where(some, head.p_tail, 1.0))
-    return head.gap + xp.where(some, head.p_tail * k3(log_r), 0.0)
+    return xp.where(gap > 0, gap, 0.0) + xp.where(some, head.p_tail * k3(log_r), 0.0)
 
 
 def centre(head: Head) -> Any:

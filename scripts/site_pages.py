@@ -85,9 +85,9 @@ def _help(name: str, command: click.Command) -> str:
 
 def claims() -> str:
     """The claims of every formula of one sample, and their conditions, as two tables."""
-    from kullback.formulas import k_family, weights
+    from kullback.formulas import k_family, partial, weights
 
-    every = {**k_family.CLAIMS, **weights.CLAIMS}
+    every = {**k_family.CLAIMS, **weights.CLAIMS, **partial.CLAIMS}
     says = [
         (
             f"`{name}`",

@@ -11,7 +11,7 @@ import pytest
 
 from kullback.cli import app
 from kullback.diagnosis.finding import CODES
-from kullback.formulas import k_family, weights
+from kullback.formulas import k_family, partial, weights
 from kullback.worlds import CLEAN_WORLDS, FAULTS
 
 ROOT = Path(__file__).parents[2]
@@ -55,7 +55,7 @@ def test_the_command_line_has_the_help_of_every_verb():
 
 def test_the_claims_are_all_there_with_what_they_say():
     shown = site_pages.on_page_markdown(PAGES["reference/claims.md"])
-    for name, claim in {**k_family.CLAIMS, **weights.CLAIMS}.items():
+    for name, claim in {**k_family.CLAIMS, **weights.CLAIMS, **partial.CLAIMS}.items():
         says, holds = (
             [cell.strip() for cell in row.strip("|").split(" | ")]
             for row in re.findall(rf"^\| `{name}` .*$", shown, re.MULTILINE)

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kullback.columns import TopK
-from kullback.dumps.heads import ABSENT, cut, nominal, ranked
+from kullback.dumps.heads import ranked
 from kullback.dumps.ragged import Ragged
+from kullback.heads import ABSENT, cut, nominal
 
 TOKENS, VOCABULARY, K = 400, 12, 4
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kullback.clusters import cluster_keys
-from kullback.estimation.groups import KEPT, Groups
+from kullback.estimation.groups import KEPT, LAST_BITS, Groups
 from kullback.estimation.interval import ratio_interval
 
 PROPERTY = settings(derandomize=True, deadline=None)
@@ -119,3 +119,15 @@ def test_one_cluster_that_owns_the_tokens_is_seen_after_folding() -> None:
     sizes = np.ones(3000)
     sizes[7] = 3000.0
     assert of(range(3000), sizes).effective(0) == pytest.approx(6000**2 / (3000**2 + 3000), rel=0.2)
+
+
+@pytest.mark.parametrize("clusters", [5, KEPT + 40])
+def test_sums_stand_over_the_groups_of_another_that_has_more_clusters(clusters):
+    keys = cluster_keys(np.arange(clusters))
+    whole = Groups.of(keys, np.ones((1, clusters)))
+    part = Groups.of(keys[:3], np.eye(3)[:2])
+    over = part.over(whole)
+    assert over.shape == (2, len(whole.keys))
+    for term in range(2):
+        key = keys[term] & LAST_BITS if whole.folded else keys[term]
+        assert over[term].sum() == over[term, np.searchsorted(whole.keys, key)] == 1.0

@@ -55,3 +55,8 @@ def test_the_other_marks_show_how_far_off_the_number_is():
     assert abs(both["sequence_mean"] - both["k1_at_sequence_mean"]) > 0.005
     plain = SAID["as-if-sampled-by"].numbers
     assert plain["without"] < 0 < plain["with"]
+
+
+def test_a_lower_bound_is_marked_and_below():
+    shown = SAID["lower-bound"].numbers
+    assert shown["mean"] < shown["kl"]

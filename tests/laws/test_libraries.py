@@ -12,6 +12,7 @@ import pytest
 import kullback as kb
 from kullback.arrays import to_numpy
 from kullback.formulas import gaussian, multivariate_gaussian
+from kullback.formulas import partial as top_k
 from kullback.formulas.categorical import log_softmax
 from kullback.formulas.weights import control, weighted_k1, weighted_k2, weighted_k3
 from kullback.question import LEVELS
@@ -54,6 +55,20 @@ def padded(level: str) -> Callable[..., Any]:
     return mean_k3
 
 
+def partly_exact(form: str) -> Callable[..., Any]:
+    """Two of three ids are known, and the token is the last or the first."""
+
+    def value(logits_p: Any, logits_q: Any) -> Any:
+        p, q = log_softmax(logits_p), log_softmax(logits_q)
+        known = top_k.head(log_p=p[..., :2], log_q=q[..., :2])
+        if form in ("lower_bound", "centre", "biased_head_renormalized"):
+            return getattr(top_k, form)(known)
+        draw = {"log_q_over_p": (q - p)[..., 2], "inside": p[..., 2] < -1.5, "head": known}
+        return getattr(top_k, form)(**draw)
+
+    return value
+
+
 def pooled(log_r: Any) -> Any:
     both = kb.totals(kb.k3(log_r), lengths=3) + kb.totals(kb.k1(log_r), lengths=[2, 0, 7])
     return both.at("sequence_mean")
@@ -85,6 +100,11 @@ CALLS = {
         lambda p, q: kb.log_q_over_p(log_p=p, log_q=q, mask=q > -1.2), LOGS[:2]
     ),
     "pooled": Call(pooled, (LOG_R,)),
+    **{
+        f"top-k {form}": Call(partly_exact(form), LOGITS)
+        for form in ("plain", "conditional", "tail_control", "lower_bound", "centre",
+                     "biased_head_renormalized")
+    },
     **{f"totals at {level}": Call(padded(level), LOGITS) for level in LEVELS},
     **{
         f"divergence {kind} {order}": Call(partial(kb.divergence, kind=kind, order=order), ROWS)

@@ -1,4 +1,4 @@
-"""The formulas against numbers computed with 50 and more digits, files a, b, c, e, f and g."""
+"""The formulas against numbers computed with 50 and more digits, files a, b, c and e to h."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from kullback.formulas import gaussian, gaussian_shape, multivariate_gaussian
+from kullback.formulas import gaussian, gaussian_shape, multivariate_gaussian, partial
 from kullback.formulas.categorical import entropy, exact, log_softmax
 from kullback.formulas.divergences import divergence
 from kullback.formulas.k_family import f_form, k1, k2, k3, k_lambda, other_direction
@@ -29,6 +29,7 @@ FOUR_FACES = oracle("c_four_faces")
 TRUNCATED = oracle("e_truncated_sampling")
 DIVERGENCES = oracle("f_divergences")
 GAUSSIANS = oracle("g_gaussians")
+HEADS = oracle("h_topk_partial_rb")
 
 
 def floats(values: list[Any]) -> np.ndarray:
@@ -339,3 +340,58 @@ def test_g_gaussians(case: dict[str, Any]) -> None:
         "var_klam_star": pair.variance_k_lambda,
     }
     check(found, {key: case[key] for key in found}, atol=0)
+
+
+HEAD_ROWS = [
+    pytest.param(HEADS[pair], row, id=f"{pair} k {row['k']}")
+    for pair in ("zipf20", "zipf20_order_by_q", "near_constant_ratio")
+    for row in HEADS[pair]["rows"]
+]
+
+
+@pytest.mark.parametrize(("pair", "row"), HEAD_ROWS)
+def test_h_partly_exact(pair: dict[str, Any], row: dict[str, Any]) -> None:
+    p, q = floats(pair["p"]), floats(pair["q"])
+    inside = np.isin(np.arange(len(p)), pair["order"][: int(row["k"])])
+    log_p, log_q = np.log(p), np.log(q)
+    known = partial.head(log_p=log_p[inside], log_q=log_q[inside])
+    draw = {"log_q_over_p": log_q - log_p, "inside": inside, "head": known}
+    conditional, tail = partial.conditional(**draw), partial.tail_control(**draw)
+    outside = partial.head_control(inside=inside, head=known)
+    nothing_left = int(row["k"]) == len(p)
+    # The forms that the file adds are the conditional one with these two controls.
+    guess = 0.0 if nothing_left else np.log(known.p_tail / known.q_tail)
+    centred = conditional - (guess - known.mean) * outside
+    scale = 0.0 if nothing_left else known.p_tail / known.q_tail
+    ratio = scale * tail + (scale - 1) * outside
+    lam = float(row["tail_lambda_star"])
+    found = {
+        "k": np.sum(inside),
+        "head_mass_p": known.p,
+        "head_mass_q": known.q,
+        "head_sum": partial.biased_head(known),
+        "lower_bound": partial.lower_bound(known),
+        "gap_to_KL": float(pair["stats"]["KL_pq"]) - partial.lower_bound(known),
+        "head_renormalised_KL": partial.biased_head_renormalized(known),
+        "two_cv_optimal_var": residual_variance(p, conditional, [outside, tail]),
+        "two_cv_optimal_centre": float(row["two_cv_optimal_centre"]),
+        "tail_lambda_star": lam,
+    }
+    forms = {
+        "plain": partial.plain(**draw),
+        "conditional_rb": conditional,
+        "centred": centred,
+        "centred_k3": centred + ratio,
+        "centred_lam": centred + lam * ratio,
+    }
+    for name, values in forms.items():
+        found[f"{name}_mean"], found[f"{name}_var"] = moments(p, values)
+    check(found, row, atol=1e-13)
+
+
+def residual_variance(p: np.ndarray, values: Any, controls: list[Any]) -> float:
+    """The variance that the best multiples of some controls of mean 0 leave."""
+    centred = np.sqrt(p) * (values - np.sum(p * values))
+    basis = np.sqrt(p) * np.array(controls)
+    best, *_ = np.linalg.lstsq(basis.T, centred, rcond=1e-10)
+    return float(np.sum((centred - best @ basis) ** 2))

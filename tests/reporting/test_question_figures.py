@@ -59,7 +59,14 @@ def test_methods_are_told_with_the_exact_one_inside_or_outside():
     assert made is not None
     assert "k1 says 0.0365, k3 0.0327" in made.title
     assert "The exact 0.0323 is inside the interval of auto." in made.title
-    assert [row["name"] for row in made.rows] == ["auto", "k1", "k2", "k3", "exact"]
+    assert [row["name"] for row in made.rows] == [
+        "auto",
+        "k1",
+        "k2",
+        "k3",
+        "exact",
+        "rao_blackwell",
+    ]
     elsewhere = HEAD["estimates"]["exact"] | {"mean": 0.1}
     moved = methods(HEAD | {"estimates": HEAD["estimates"] | {"exact": elsewhere}})
     assert moved is not None

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kullback import heads
 from kullback.clusters import cluster_keys
 from kullback.columns import Columns, TopK, floating
-from kullback.dumps import heads
 from kullback.dumps.batch import Batch, Fault, Use
 from kullback.dumps.checks import per_token, sound
 from kullback.dumps.errors import Damaged
+from kullback.dumps.heads import ranked
 from kullback.dumps.ids import mixed_keys
 from kullback.dumps.layout import LABEL, is_label, role_of
 from kullback.dumps.ragged import Ragged, TokenBytes, starts
@@ -116,7 +117,7 @@ class Assembler:
             ids, log_probs = filled[use.part], filled[f"top_log_probs.{role}"]
             ids = replace(ids, values=_ids(ids.values))
             log_probs = replace(log_probs, values=floating(log_probs.values, use.column))
-            head = heads.ranked(ids, log_probs, tokens)
+            head = ranked(ids, log_probs, tokens)
             if stated := whole.get(f"top_k.{role}"):
                 found[role] = heads.cut(head, np.repeat(np.array(stated), lengths))
             elif tokens is None:

@@ -12,9 +12,9 @@ import numpy as np
 
 from kullback.columns import Columns, TopK
 from kullback.dumps.errors import DumpError
-from kullback.dumps.heads import ABSENT
 from kullback.dumps.layout import canonical
 from kullback.dumps.ragged import Ragged, starts
+from kullback.heads import ABSENT
 from kullback.whole_file import whole_file
 
 if TYPE_CHECKING:

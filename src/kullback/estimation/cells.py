@@ -24,6 +24,7 @@ from kullback.estimation.estimate import Estimate, from_state
 from kullback.estimation.groups import Groups
 from kullback.estimation.histogram import Histogram
 from kullback.estimation.question_state import GROUP_TERMS, LAGS, ROW, QuestionState
+from kullback.estimation.rungs_state import RungsState
 from kullback.estimation.terms import INDEX, PRODUCTS, Usable, blocks
 from kullback.question import Question
 
@@ -184,6 +185,7 @@ class AxisState:
             size_k1=np.nan,
             top_k1=(),
             top_k3=(),
+            rungs=RungsState.empty(),
         )
 
     def _named(self, key: Key) -> tuple[str | None, float, float]:

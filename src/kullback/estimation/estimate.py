@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from kullback.columns import pack
 from kullback.estimation.auto import Auto, auto
+from kullback.estimation.given import with_given
 from kullback.estimation.interval import FEWEST_EFFECTIVE, NOTHING, Interval, ratio_interval
 from kullback.estimation.question_state import QuestionState
 from kullback.formulas import k_family, weights
@@ -88,6 +89,11 @@ def estimate(
     lengths: ArrayLike | int | None = None,
     clusters: Any = None,
     exact: ArrayLike | None = None,
+    logits_p: Any = None,
+    logits_q: Any = None,
+    top_p: tuple[Any, Any] | None = None,
+    top_q: tuple[Any, Any] | None = None,
+    tokens: ArrayLike | None = None,
     question: str | Question | None = None,
     level: str = "token_mean",
     prefixes: str = "sampler",
@@ -119,12 +125,24 @@ def estimate(
         mask: Which tokens count, bool or 0/1, of the same shape.
         lengths: The tokens of each sequence of flat arrays; 1 means independent samples.
         clusters: The prompt id of each sequence, [sequences]; by default each stands alone.
-        exact: Exact KL(p‖q) at each prefix, in nats, for ``method="exact"``.
+        exact: Exact KL(p‖q) at each prefix, in nats, or at some of them, chosen at random, and NaN
+            elsewhere.
+        logits_p: Logits of p at each prefix, [sequences, tokens, vocabulary] or flat [tokens,
+            vocabulary]; in place of ``exact``, from which it is summed block by block.
+        logits_q: Those of q.
+        top_p: The largest log-probs of p at each prefix, as ids and log-probs, [sequences, tokens,
+            k] or flat [tokens, k]; id −1 or NaN where a list is shorter. A sampled token that the
+            engine appended may stand in them: with ``tokens`` it is told by its rank.
+        top_q: Those of q, its own largest or the same ids.
+        tokens: The sampled ids, of the shape of ``log_p``; heads need them.
         question: The question in words, ``KL(current||reference) ~ rollout``, which names the
             roles and, if given, overrides ``level`` and ``prefixes``.
         level: ``token_mean``, ``sequence_sum`` or ``sequence_mean``.
         prefixes: ``sampler`` or ``p``: whose prefixes to average over.
-        method: ``auto``, ``k1``, ``k2``, ``k3`` or ``exact``.
+        method: ``auto``: the highest rung that the data reach, ``rao_blackwell`` (the exact KL at
+            every prefix), ``subset`` (at some), ``partial`` (heads), else the tapered k_λ. Or one
+            by name: these, ``k1``, ``k2``, ``k3``, ``exact`` (of these prefixes), ``bound`` (what
+            the KL is at least), ``biased_head``, ``biased_head_renormalized``.
         confidence: Nominal coverage of the interval.
         in_sample: Whether q (or p) was trained on these very tokens; the estimate is then marked.
 
@@ -144,13 +162,26 @@ def estimate(
         >>> round(e.mean, 4), round(e.low, 4), round(e.high, 4)  # the truth is 0.005
         (0.005, 0.0047, 0.0071)
     """
+    from kullback.estimation import rungs
+
     asked = _question(question, log_sampler is not None, level, prefixes)
     arrays = {asked.p: log_p, asked.q: log_q}
     if log_sampler is not None:
         arrays[asked.sampler] = log_sampler
     known = {} if exact is None else {f"KL({asked.p}||{asked.q})": exact}
     columns = pack(arrays, mask=mask, lengths=lengths, clusters=clusters, exact=known)
+    columns = with_given(
+        columns,
+        asked,
+        logits_p=logits_p,
+        logits_q=logits_q,
+        top_p=top_p,
+        top_q=top_q,
+        tokens=tokens,
+    )
     state = QuestionState.of(columns, asked)
+    if method == "auto":
+        method = rungs.best_rung(state)
     scope = f"new {columns.cluster_kind}s"
     return from_state(state, method, confidence, scope=scope, in_sample=in_sample)
 
@@ -182,7 +213,7 @@ def from_state(
 
     Args:
         state: The sums of one question.
-        method: One of ``METHODS``.
+        method: One of ``METHODS``, or a rung above sampled log-probs (``rungs.RUNGS``).
         confidence: Nominal coverage of the interval.
         scope: What the clusters stand for: ``new prompts`` or ``new sequences``.
         in_sample: Whether q (or p) was trained on these very tokens; the estimate is then marked.
@@ -190,14 +221,18 @@ def from_state(
     Raises:
         ValueError: The method is unknown, or the confidence is not between 0 and 1.
     """
-    if method not in METHODS:
-        raise ValueError(f"method {method!r} is none of {', '.join(METHODS)}")
+    from kullback.estimation import rungs
+
+    if method not in (*METHODS, *rungs.RUNGS):
+        raise ValueError(f"method {method!r} is none of {', '.join((*METHODS, *rungs.RUNGS))}")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence {confidence} is not between 0 and 1")
+    if method in rungs.RUNGS:
+        return rungs.from_rungs(state, method, confidence, scope=scope, in_sample=in_sample)
     question = state.question
     effective = state.effective_clusters(sizes_of(ratio_of(question, method)[1]))
-    reason = _no_number(state, method)
-    found = Auto(NOTHING, COEFFICIENTS.get(method, float("nan")), float("nan"))
+    reason = no_number(state, method)
+    found = Auto(NOTHING, COEFFICIENTS.get(method, NOTHING.mean), NOTHING.mean)
     if reason is None:
         found = _of_method(state, method, effective, confidence, found)
         reason = _no_interval(state, found.interval, effective)
@@ -258,7 +293,8 @@ def _denominator(question: Question, term: str) -> str:
     return "weight" if question.weight == "cumulative" else "tokens"
 
 
-def _no_number(state: QuestionState, method: str) -> str | None:
+def no_number(state: QuestionState, method: str) -> str | None:
+    """Why a state has no mean by a method of ``METHODS``, or None."""
     question = state.question
     if not state.tokens:
         return "no token has both log-probs"

@@ -56,6 +56,13 @@ class Groups:
         theirs[:, np.searchsorted(keys, b.keys)] = b.sums
         return keys, ours, theirs
 
+    def over(self, other: Groups) -> NDArray[np.float64]:
+        """The sums over the groups of another that has all clusters of this one, 0 elsewhere."""
+        mine = self._fold() if other.folded else self
+        sums = np.zeros((len(mine.sums), len(other.keys)))
+        sums[:, np.searchsorted(other.keys, mine.keys)] = mine.sums
+        return sums
+
     def shared(self, other: Groups) -> int:
         """How many clusters both have; from the smallest keys of both where they share groups.
 

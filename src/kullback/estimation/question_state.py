@@ -17,6 +17,7 @@ from kullback.estimation.contributors import (
 )
 from kullback.estimation.groups import Groups
 from kullback.estimation.histogram import Histogram
+from kullback.estimation.rungs_state import RungsState
 from kullback.estimation.terms import (
     INDEX,
     MEANS,
@@ -60,6 +61,7 @@ class QuestionState:
         size_k1: Sum of |w·k1|, against which a single token's share is measured.
         top_k1: The tokens with the largest |w·k1|.
         top_k3: The tokens with the largest w·k3.
+        rungs: What heads and exact columns add.
     """
 
     question: Question
@@ -78,6 +80,7 @@ class QuestionState:
     size_k1: float
     top_k1: tuple[Contributor, ...]
     top_k3: tuple[Contributor, ...]
+    rungs: RungsState
 
     @classmethod
     @np.errstate(over="ignore", invalid="ignore")  # what overflows becomes a reason
@@ -118,6 +121,7 @@ class QuestionState:
             size_k1=size,
             top_k1=largest(columns, question, tops["k1"]),
             top_k3=largest(columns, question, tops["k3"]),
+            rungs=RungsState.of(columns, question, usable),
         )
 
     @np.errstate(over="ignore", invalid="ignore")
@@ -142,6 +146,7 @@ class QuestionState:
             size_k1=self.size_k1 + other.size_k1,
             top_k1=merged([*self.top_k1, *other.top_k1]),
             top_k3=merged([*self.top_k3, *other.top_k3]),
+            rungs=self.rungs + other.rungs,
         )
 
     def product(self, a: str, b: str) -> float:

@@ -8,6 +8,7 @@ from kullback.estimation.estimate import FEW_CLUSTERS
 from kullback.estimation.tapered import tapered
 from kullback.explaining.enumerated import WHO, Tokens, coverage, exact, sums, world
 from kullback.explaining.metrics import Metric, Worked
+from kullback.explaining.rungs import RUNGS
 from kullback.explaining.scalar import ROUNDED
 from kullback.formulas import k_family
 from kullback.question import LEVELS
@@ -229,6 +230,7 @@ ESTIMATORS = {
         blind="Prefixes that were not sampled, and a column of other policies than it says.",
         worked=_exact,
     ),
+    **RUNGS,
     "interval": Metric(
         caption="where the KL may lie, at 95% unless said otherwise",
         means="Of many such batches the interval should hold the KL in 95 of 100. Sequences of a "

@@ -71,6 +71,15 @@ def _biased() -> Shown:
     )
 
 
+def _lower_bound() -> Shown:
+    numbers = ESTIMATORS["bound"].worked()[1]
+    return (
+        f"In the small world of kullback explain bound it is {numbers['mean']:.4f}, and the KL "
+        f"{numbers['kl']:.4f}.",
+        numbers,
+    )
+
+
 def _faulty(name: str) -> tuple[str, Mixture]:
     world = CLEAN_WORLDS["smooth"](PROMPTS)
     assert isinstance(world, Mixture)
@@ -172,10 +181,20 @@ MARKS = {
     ),
     "biased": Mark(
         caption="the mean is that of another number, near the KL for close policies",
-        means="k2 is not the KL on average, but half the mean square of log q/p.",
-        set_when="The method is k2.",
-        harmless="If p and q are close: the two agree up to the third order of log q/p.",
-        do="Use k1 or k3, whose means are the KL: kullback explain k1.",
+        means="k2 is not the KL on average, but half the mean square of log q/p. What begins with "
+        "biased_ leaves out the tokens that two lists do not hold, and is no KL of these policies.",
+        set_when="The method is k2, biased_head or biased_head_renormalized.",
+        harmless="k2, if p and q are close: the two agree up to the third order of log q/p.",
+        do="Use k1 or k3, whose means are the KL: kullback explain k1. From lists, use partial.",
         shown=_biased,
+    ),
+    "lower-bound": Mark(
+        caption="the number is below the KL, by what the lists do not hold",
+        means="The KL is this or more. It is no estimate: more data do not bring it nearer, longer "
+        "lists do. The low end of its interval is one of the KL, the high end is none.",
+        set_when="The method is bound.",
+        harmless="Never as a bound.",
+        do="Use partial for the KL itself; the bound says that it is not smaller.",
+        shown=_lower_bound,
     ),
 }

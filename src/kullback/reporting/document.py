@@ -17,6 +17,7 @@ from kullback.estimation.cells import Row
 from kullback.estimation.contributors import Contributor
 from kullback.estimation.estimate import METHODS, Estimate, ess_fraction, from_state
 from kullback.estimation.question_state import QuestionState
+from kullback.estimation.rungs import rungs_of
 from kullback.estimation.summary import Summary
 from kullback.estimation.terms import CLIP_BAND, TRUNCATED_AT
 from kullback.question import Question
@@ -101,7 +102,7 @@ def _question(
     scope = f"new {summary.cluster_kind}s"
     estimates = {
         name: from_state(state, name, confidence, scope=scope)
-        for name in METHODS
+        for name in (*METHODS, *rungs_of(state))
         if name != "exact" or state.total("exact_tokens")
     }
     return {

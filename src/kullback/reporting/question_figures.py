@@ -55,7 +55,9 @@ def methods(one: dict[str, Any]) -> Figure | None:
     rows = [
         {
             "name": name,
-            "group": name if name in ("auto", "exact") else "estimate",
+            "group": {"auto": "auto", "exact": "exact", "bound": "lower bound"}.get(
+                name, "estimate"
+            ),
             **{key: e[key] for key in ("mean", "low", "high")},
         }
         for name, e in one["estimates"].items()
@@ -63,7 +65,12 @@ def methods(one: dict[str, Any]) -> Figure | None:
     ]
     if not rows:
         return None
-    colors = {"auto": "var(--orange)", "estimate": "var(--blue)", "exact": "var(--green)"}
+    colors = {
+        "auto": "var(--orange)",
+        "estimate": "var(--blue)",
+        "exact": "var(--green)",
+        "lower bound": "var(--red)",
+    }
     note = "k2 is biased unless the policies are close: it is no estimate of this KL elsewhere."
     x = f"KL, {auto['unit']}"
     return intervals(_methods_title(one), rows, x, groups=colors, note=note)

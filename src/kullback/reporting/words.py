@@ -9,6 +9,7 @@ REASONS = {
     "sampler-not-verifiable": "this dump cannot tell whether its sampler drew these tokens",
     "as-if-sampled-by": "it takes the tokens as sampled by",
     "biased": "the estimator is biased",
+    "lower-bound": "it is what the KL is at least",
     "in-sample": "a policy was fitted to these tokens",
     "selected-on-outcome": "rows or lengths depend on what was drawn",
 }

@@ -44,7 +44,7 @@ def test_the_rung_follows_from_what_is_given():
     few = np.where(RNG.random(SHAPE) < 0.05, EXACT, np.nan)
     heads = {"top_p": listed(P), "top_q": listed(Q), "tokens": DRAWN}
     for more, method in [
-        ({}, "k1"),
+        ({}, "auto"),
         (heads, "partial"),
         (heads | {"exact": few}, "partial"),
         (heads | {"exact": some}, "subset"),

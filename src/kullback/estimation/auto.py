@@ -119,10 +119,23 @@ def _high(
 
 
 def _unseen(state: QuestionState, effective: float, tail: float) -> float:
-    """What p can have that was not sampled, from the number of independent tokens.
+    """What p can have that was not sampled.
 
-    It is the tokens over the design effect: how many times the variance of k1 by cluster is that
-    of independent tokens. Under a third sampler its mass counts as often as the largest weight.
+    Under a third sampler its mass counts as often as the largest weight.
+    """
+    bound = unseen_mass(independent_units(state, effective), tail * UNSEEN_SHARE)
+    weighted = state.question.weight != "none" and np.isfinite(state.weight_max)
+    return min(bound * max(state.weight_max, 1.0), MOST) if weighted else bound
+
+
+def independent_units(state: QuestionState, effective: float) -> float:
+    """So many independent tokens say as much: the tokens over the design effect.
+
+    That is how many times the variance of k1 by cluster is that of independent tokens.
+
+    Args:
+        state: The sums of one question.
+        effective: Effective number of clusters; there are never fewer units.
     """
     tokens = state.total("tokens")
     mean = state.total("k1") / tokens
@@ -131,7 +144,4 @@ def _unseen(state: QuestionState, effective: float, tail: float) -> float:
     # Cells keep no products, and where nothing varies there is no design effect: no more units
     # than clusters.
     varies = clustered > (ROUNDING * mean) ** 2 and np.isfinite(independent)
-    units = tokens * min(1.0, independent / clustered) if varies else effective
-    bound = unseen_mass(max(units, effective), tail * UNSEEN_SHARE)
-    weighted = state.question.weight != "none" and np.isfinite(state.weight_max)
-    return min(bound * max(state.weight_max, 1.0), MOST) if weighted else bound
+    return max(tokens * min(1.0, independent / clustered), effective) if varies else effective

@@ -72,16 +72,21 @@ class Histogram:
         total = self.counts.sum()
         return float(self.counts[1 : BINS // 2].sum() / total) if total else float("nan")
 
+    def filled(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """The middles of the bins that have a count, ascending as bits do, and their counts."""
+        filled = np.flatnonzero(self.counts)
+        return np.clip(_centers()[filled], self.low, self.high), self.counts[filled]
+
     def quantiles(
         self, levels: tuple[float, ...], of: Callable[[NDArray[Any]], NDArray[Any]]
     ) -> tuple[float, ...]:
         """Quantiles of a function of log r."""
-        filled = np.flatnonzero(self.counts)
-        if not len(filled):
+        centers, counts = self.filled()
+        if not len(centers):
             return tuple(float("nan") for _ in levels)
-        values = of(np.clip(_centers()[filled], self.low, self.high))
+        values = of(centers)
         order = np.argsort(values, kind="stable")
-        reached = np.cumsum(self.counts[filled][order])
+        reached = np.cumsum(counts[order])
         places = np.searchsorted(reached, np.asarray(levels) * reached[-1])
         return tuple(float(values[order][min(i, len(order) - 1)]) for i in places)
 
@@ -110,9 +115,8 @@ class Histogram:
 
         Of a function the middle of each bin of this table stands for its values.
         """
-        filled = np.flatnonzero(self.counts)
-        centers = np.clip(_centers()[filled], self.low, self.high)
-        counts = self.counts[filled].astype(np.float64)
+        centers, whole = self.filled()
+        counts = whole.astype(np.float64)
         if weight is not None:
             counts *= weight(centers)
         places = np.searchsorted(edges, centers, side="right") - 1

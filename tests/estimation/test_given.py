@@ -90,8 +90,11 @@ def test_taken_as_head_the_appended_token_would_bias_it():
 def test_flat_arrays_and_padding():
     mask = np.arange(SHAPE[1]) < RNG.integers(3, SHAPE[1] + 1, size=(SHAPE[0], 1))
     heads = {"top_p": listed(P), "top_q": listed(Q)}
-    padded = kb.estimate(**LOGS, **heads, tokens=np.where(mask, DRAWN, 0), mask=mask)
+    clusters = np.arange(SHAPE[0])
+    tokens = np.where(mask, DRAWN, 0)
+    padded = kb.estimate(**LOGS, **heads, tokens=tokens, mask=mask, clusters=clusters)
     flat = kb.estimate(
+        clusters=clusters,
         log_p=LOGS["log_p"][mask],
         log_q=LOGS["log_q"][mask],
         lengths=mask.sum(axis=1),

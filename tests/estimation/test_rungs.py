@@ -9,6 +9,7 @@ import kullback as kb
 from kullback.estimation import rungs
 from kullback.estimation.estimate import from_state
 from kullback.estimation.groups import KEPT
+from kullback.estimation.interval import ratio_error
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.rungs_state import ROW
 from kullback.question import Question
@@ -77,7 +78,19 @@ def test_by_hand_the_partial_form_takes_off_what_the_other_half_fitted():
         mine = sums[:, half == side]
         total += above[half == side].sum()
         total -= (multiple @ mine[[ROW["control"], ROW["centred"]]]).sum()
-    assert from_state(one, "partial").mean == pytest.approx(total / one.tokens, rel=1e-12)
+    found = rungs._partial(one)
+    assert found.above.sum() == pytest.approx(total, rel=1e-12)
+    assert found.control is not None
+    assert found.control.sum() == pytest.approx(one.rungs.total("tail"), rel=1e-12)
+
+
+def test_the_partial_form_is_tapered_with_the_control_of_its_tail():
+    """In a smooth world it takes most of the noise that is left outside the heads."""
+    one = state(0)
+    found, plain = from_state(one, "partial"), rungs._partial(one)
+    assert found.lam > 0.5
+    assert found.standard_error < 0.8 * ratio_error(plain.above, plain.below)
+    assert found.standard_error < from_state(one, "auto").standard_error
 
 
 def test_with_few_tokens_outside_the_lists_nothing_is_taken_off():

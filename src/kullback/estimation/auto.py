@@ -37,9 +37,14 @@ class Auto(NamedTuple):
     unseen: float
 
 
-@np.errstate(over="ignore", invalid="ignore")  # what overflows has no interval
 def auto(
-    state: QuestionState, above: tuple[str, str], below: str, effective: float, confidence: float
+    state: QuestionState,
+    k1: NDArray[np.float64],
+    k3: NDArray[np.float64],
+    sizes: NDArray[np.float64],
+    *,
+    effective: float,
+    confidence: float,
 ) -> Auto:
     """The tapered k_λ of a state with an interval whose ends come from different estimators.
 
@@ -54,28 +59,32 @@ def auto(
 
     Args:
         state: The sums of one question.
-        above: The sums of k1 and of k3 at its level.
-        below: The sizes of the clusters.
+        k1: Sums of k1 by cluster, at its level, or of another unbiased form.
+        k3: The same with a control whose mean is 0.
+        sizes: The sizes of the clusters.
         effective: Effective number of clusters.
         confidence: Nominal coverage.
     """
-    k1, k3, sizes = (state.by_group(term) for term in (*above, below))
-    second = (state.groups.keys & np.uint64(1)).astype(np.bool_)
-    found = tapered(k1, k3, sizes, second=second, effective=effective)
-    mean = float(found.above.sum() / sizes.sum()) if sizes.sum() > 0 else float("nan")
-    nothing = NOTHING._replace(mean=mean if np.isfinite(mean) else float("nan"))
-    if not np.isfinite(mean) or len(k1) < 2 or effective < FEWEST_EFFECTIVE:
-        return Auto(nothing, found.lam, float("nan"))
-    error = ratio_error(found.above, sizes)
-    if not np.isfinite(error) or not np.isfinite(ratio_error(k1, sizes)):
-        return Auto(nothing, found.lam, float("nan"))
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows has no interval
+        found = tapered(k1, k3, sizes, second=second_fold(state), effective=effective)
+        mean = float(found.above.sum() / sizes.sum()) if sizes.sum() > 0 else np.nan
+        errors = [ratio_error(one, sizes) for one in (found.above, k1)] if len(k1) > 1 else [np.nan]
+    if not np.isfinite(mean):
+        return Auto(NOTHING, found.lam, NOTHING.mean)
+    if effective < FEWEST_EFFECTIVE or not np.isfinite(errors).all():
+        return Auto(NOTHING._replace(mean=mean), found.lam, NOTHING.mean)
     tail = (1 - confidence) / 2
     unseen = _unseen(state, effective, tail)
     scale = state.tokens / sizes.sum() if state.question.level == "sequence_sum" else 1.0
     low = _low(found, sizes, effective, tail, unseen, scale)
     high = _high(found, k1, sizes, effective, tail)
     low = min(max(low, 0.0) if mean >= 0 else low, mean)
-    return Auto(Interval(mean, low, max(high, mean), error), found.lam, unseen)
+    return Auto(Interval(mean, low, max(high, mean), errors[0]), found.lam, unseen)
+
+
+def second_fold(state: QuestionState) -> NDArray[np.bool_]:
+    """Which clusters are in the second fold: by the last bit of their key, as folding keeps it."""
+    return (state.groups.keys & np.uint64(1)).astype(np.bool_)
 
 
 def _low(

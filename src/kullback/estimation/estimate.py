@@ -261,8 +261,9 @@ def _of_method(
     state: QuestionState, method: str, effective: float, confidence: float, found: Auto
 ) -> Auto:
     if method == "auto":
-        above, below = zip(*(ratio_of(state.question, term) for term in ("k1", "k3")), strict=True)
-        return auto(state, above, below[0], effective, confidence)
+        (k1, below), (k3, _) = (ratio_of(state.question, term) for term in ("k1", "k3"))
+        sums = map(state.by_group, (k1, k3, below))
+        return auto(state, *sums, effective=effective, confidence=confidence)
     above, below = map(state.by_group, ratio_of(state.question, method))
     interval = ratio_interval(above, below, effective=effective, confidence=confidence)
     return found._replace(interval=interval)

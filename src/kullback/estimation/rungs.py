@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kullback.estimation.auto import auto, second_fold
 from kullback.estimation.estimate import (
     FEW_CLUSTERS,
     TOO_FEW,
@@ -36,6 +37,7 @@ class Adjusted(NamedTuple):
     below: NDArray[np.float64]
     effective: float
     said: tuple[str, ...]
+    control: NDArray[np.float64] | None = None  # of mean 0, and heavy-tailed
 
 
 def best_rung(state: QuestionState) -> str:
@@ -73,12 +75,10 @@ def from_rungs(
 ) -> Estimate:
     """The estimate by one of ``RUNGS``, for new clusters."""
     reason = _no_rung(state, method)
-    found, interval = None, NOTHING
+    found, interval, lam = None, NOTHING, NOTHING.mean
     if reason is None:
         found = _FORMS[method](state)
-        interval = ratio_interval(
-            found.above, found.below, effective=found.effective, confidence=confidence
-        )
+        interval, lam = _interval(state, found, confidence)
         reason = _no_interval(interval, found)
     effective = state.effective_clusters() if found is None else found.effective
     return Estimate(
@@ -89,12 +89,21 @@ def from_rungs(
         effective_clusters=effective,
         question=state.question,
         method=method,
-        lam=NOTHING.mean,
+        lam=lam,
         scope=scope,
         assumptions=() if found is None else found.said,
         marks=_marks(state, method, effective, in_sample),
         reason=reason,
     )
+
+
+def _interval(state: QuestionState, found: Adjusted, confidence: float) -> tuple[Interval, float]:
+    """Student's interval; with a control whose tail is heavy, the tapered one, and its λ."""
+    how = {"effective": found.effective, "confidence": confidence}
+    if found.control is None:
+        return ratio_interval(found.above, found.below, **how), NOTHING.mean
+    tapered = auto(state, found.above, found.above + found.control, found.below, **how)
+    return tapered.interval, tapered.lam
 
 
 def _no_rung(state: QuestionState, method: str) -> str | None:
@@ -159,7 +168,9 @@ def _partial(state: QuestionState) -> Adjusted:
     """The conditional form less the multiples of its two bounded controls that fit it best.
 
     Each half of the clusters takes the multiples that the other half asks for: so they do not
-    depend on what they multiply, and what is subtracted has mean 0.
+    depend on what they multiply, and what is subtracted has mean 0. The third control, r − 1
+    outside the heads, is to them what r − 1 is to k1: it takes most of the noise of a smooth tail
+    away and fails at holes in it, so it is tapered as auto is.
     """
     sums = state.rungs.groups.over(state.groups)
     above = state.by_group("k1") + sums[ROW["conditional"]]
@@ -168,9 +179,8 @@ def _partial(state: QuestionState) -> Adjusted:
         multiple = _multiples(sums[:, half != side])
         controls = sums[[ROW["control"], ROW["centred"]]]
         above = above - np.where(half == side, multiple @ controls, 0.0)
-    return Adjusted(
-        above, *_below(state), (*partial.CLAIMS["conditional"].conditions, *_told(state))
-    )
+    said = (*partial.CLAIMS["conditional"].conditions, *_told(state))
+    return Adjusted(above, *_below(state), said, sums[ROW["tail"]])
 
 
 def _multiples(sums: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -260,8 +270,7 @@ def _fitted(
 
 
 def _half(state: QuestionState) -> NDArray[np.int64]:
-    """Which half of the clusters each group is in, by the last bit of its key."""
-    return (state.groups.keys & np.uint64(1)).astype(np.int64)
+    return second_fold(state).astype(np.int64)
 
 
 _FORMS: dict[str, Callable[[QuestionState], Adjusted]] = {

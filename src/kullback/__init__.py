@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kullback import worlds
     from kullback.columns import Columns, pack
+    from kullback.diagnosis.advise import Advice, advise
     from kullback.diagnosis.diagnose import diagnose
     from kullback.diagnosis.finding import Diagnosis, Finding
     from kullback.dumps import Dump, demo_path, read, write
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 # Where the names live. A file is loaded when a name of it is first used: an import costs nothing.
 _HOMES = {
     "columns": ("Columns", "pack"),
+    "diagnosis.advise": ("Advice", "advise"),
     "diagnosis.diagnose": ("diagnose",),
     "diagnosis.finding": ("Diagnosis", "Finding"),
     "dumps": ("Dump", "demo_path", "read", "write"),
@@ -47,6 +49,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Advice",
     "Columns",
     "Comparison",
     "Diagnosis",
@@ -58,6 +61,7 @@ __all__ = [
     "Shape",
     "Summary",
     "Totals",
+    "advise",
     "compare",
     "demo_path",
     "diagnose",

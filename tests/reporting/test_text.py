@@ -88,7 +88,7 @@ def test_color_is_for_terminals_only():
 def test_a_clean_report_has_no_findings_but_its_notes():
     world = CLEAN_WORLDS["smooth"](64)
     text = printed(document(summarize([world.sample(np.random.default_rng(0))])), 80)
-    assert "error" not in text
+    assert "\nerror" not in text
     assert "warning" not in text
 
 

@@ -19,13 +19,11 @@ from kullback.estimation.estimate import (
 )
 from kullback.estimation.interval import FEWEST_EFFECTIVE, NOTHING, Interval, ratio_interval
 from kullback.estimation.question_state import QuestionState
-from kullback.estimation.rungs_state import ROW
+from kullback.estimation.rungs_state import FEWEST_KNOWN, FEWEST_SAMPLED, ROW
 from kullback.formulas import partial
 from kullback.formulas.claim import UNSELECTED
 
 FEWEST_OUTSIDE = 20.0  # expected tokens outside the heads, below which no multiple is fitted
-FEWEST_KNOWN = 100  # positions with an exact KL, below which nothing steadies them
-FEWEST_SAMPLED = 20.0  # effective clusters of theirs, below which nothing does
 COLUMNS_MATCH = "the exact columns are of these policies"
 HEADS_MATCH = "the heads are of these policies"
 

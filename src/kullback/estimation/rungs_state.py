@@ -12,11 +12,13 @@ from kullback.columns import Columns, TopK
 from kullback.estimation.groups import Groups
 from kullback.estimation.terms import BLOCK, Block, Usable, by_sequence
 from kullback.formulas import partial
-from kullback.formulas.k_family import k1
+from kullback.formulas.k_family import k1, k3
 from kullback.heads import ABSENT, shared
 from kullback.levels import segment_sums
 from kullback.question import Question
 
+FEWEST_KNOWN = 100  # positions with an exact KL, below which nothing rests on them alone
+FEWEST_SAMPLED = 20.0  # effective clusters of theirs, below which nothing does
 ENTRIES = 1 << 20  # of heads that are worked on at a time
 NAMES = (
     "headed",  # prefixes with ids of which both log-probs are known
@@ -35,6 +37,7 @@ NAMES = (
     "known",  # tokens at which the exact KL is known, and there:
     "known_exact",
     "known_bound",
+    "known_k3",
 )
 ROW = {name: i for i, name in enumerate(NAMES)}
 
@@ -85,6 +88,7 @@ class RungsState:
                 rows[ROW["known"]] = known
                 rows[ROW["known_exact"]] = np.where(known, exact[here], 0.0)
                 rows[ROW["known_bound"]] = np.where(known, rows[ROW["bound"]], 0.0)
+                rows[ROW["known_k3"]] = np.where(known, k3(q - p), 0.0)
             touched, part = by_sequence(Block(start, np.where(used, rows, 0.0)), columns.lengths)
             sums[:, touched] += part
         filled = segment_sums(usable.flags.astype(np.float64), columns.lengths) > 0

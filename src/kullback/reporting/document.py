@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kullback.diagnosis.advise import Advice, advise
 from kullback.diagnosis.diagnose import diagnose
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
 from kullback.diagnosis.reading_faults import diagnose_reading
@@ -57,8 +58,9 @@ def document(
     texts = [str(question) for question in summary.questions]
     diagnosis = diagnose(summary) + diagnose_reading(origin, texts)
     questions = [
-        _question(summary, question, diagnosis, confidence, origin.get("sampler"))
-        for question in summary.questions
+        _question(summary, one.question, diagnosis, confidence, origin.get("sampler"))
+        | {"advice": _advice(one)}
+        for one in advise(summary)
     ]
     return plain(
         {
@@ -138,6 +140,20 @@ def _question(
         },
         "top": _top(state),
         "trust": _trust(estimates["auto"], check, diagnosis, sampler or question.sampler),
+    }
+
+
+def _advice(one: Advice) -> dict[str, Any]:
+    size = 0.1 * abs(one.estimate.mean) if one.estimate else math.nan
+    return {
+        "method": one.method,
+        "verdict": one.verdict,
+        "certainty": one.certainty,
+        "why": one.why,
+        "where": one.where,
+        "next": [asdict(rung) for rung in one.next_rungs],
+        # For an interval of a tenth of the estimate to either side.
+        "clusters_for_a_tenth": one.needed(size) if size > 0 else None,
     }
 
 

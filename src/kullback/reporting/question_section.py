@@ -8,7 +8,15 @@ from typing import Any
 from kullback.reporting.along import cell_caption, cell_heads, cell_rows
 from kullback.reporting.markup import Raw, drawn, table
 from kullback.reporting.question_figures import along, log_ratios, methods, per_sequence
-from kullback.reporting.words import TRUST, counted, interval, number, percent, reasons
+from kullback.reporting.words import (
+    TRUST,
+    advice,
+    counted,
+    interval,
+    number,
+    percent,
+    reasons,
+)
 
 SAMPLER = {
     "accused": "{s} did not sample these tokens.",
@@ -34,6 +42,7 @@ def section(one: dict[str, Any], *, shown: bool = False) -> str:
         + f'<p class="{verdict}">Trust: {TRUST[verdict]}; {escape(because)}.</p>' * bool(because)
         + _estimates(one)
         + _sampler(one)
+        + f"<p><b>Advice.</b> {escape(' '.join(advice(one)))}</p>"
         + "".join(_by(one, axis) for axis in one["by"])
         + drawn(per_sequence(one))
         + drawn(log_ratios(one))

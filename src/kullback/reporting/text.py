@@ -12,6 +12,7 @@ from kullback.reporting.along import cell_caption, cell_heads, cell_rows, left_o
 from kullback.reporting.words import (
     NUMBERS,
     TRUST,
+    advice,
     caption,
     forgotten_weight,
     headline,
@@ -66,6 +67,8 @@ def print_report(
             for axis in by:
                 console.print()
                 console.print(_cells(one, axis))
+    console.print()
+    console.print(Text(printable(_advice(report))))
     if said := left_out(report, asked, by):
         console.print(Text(said, style="dim"))
     for line in _checks(report) + guesses(report["source"]):
@@ -105,6 +108,16 @@ def print_explanation(said: Explanation, console: Console) -> None:
         elif not line.startswith(" "):
             text.stylize("cyan", 0, len(line) if line in labels else LABEL)
         console.print(text, soft_wrap=True)
+
+
+def _advice(report: dict[str, Any]) -> str:
+    head = report["headline"]["question"]
+    return " ".join(
+        line
+        for one in report["questions"]
+        if one["question"]["text"] == head
+        for line in advice(one)
+    )
 
 
 def _numbers(report: dict[str, Any], width: int) -> Table:

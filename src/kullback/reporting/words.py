@@ -102,6 +102,28 @@ def headline(report: dict[str, Any]) -> str:
     )
 
 
+def advice(one: dict[str, Any]) -> list[str]:
+    """What to make of a question and what to log next, in sentences."""
+    told, counts = one["advice"], one["counts"]
+    said = [f"Shape: {'; '.join(told['why'])}."]
+    if told["where"]:
+        said.append(f"Sampled where {one['question']['q']} is deepest: {'; '.join(told['where'])}.")
+    measured = [rung for rung in told["next"] if rung["gain"] is not None]
+    if measured:
+        gains = (f"{rung['method']} {number(rung['gain'], 2)} times narrower" for rung in measured)
+        said.append(f"Against sampled log-probs alone: {', '.join(gains)}.")
+    elif told["next"]:
+        needs = "; or ".join(rung["log"] for rung in told["next"])
+        said.append(f"What would make it tighter, the cheapest first: {needs}.")
+    if told["clusters_for_a_tenth"] is not None:
+        kind = one["estimates"]["auto"]["scope"].removeprefix("new ")
+        said.append(
+            f"For an interval of ± 10 % by {told['method']} it takes about "
+            f"{told['clusters_for_a_tenth']} {kind}; there are {counts['clusters']}."
+        )
+    return said
+
+
 def forgotten_weight(report: dict[str, Any]) -> str:
     """What a log shows of the headline's question that forgets the importance weight, if any."""
     head = report["headline"]

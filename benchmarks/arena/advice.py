@@ -1,4 +1,4 @@
-"""How often is the adviser right where the truth is known, and how often does it say it cannot tell?
+"""How often is the adviser right where the truth is known, and how often can it not tell?
 
     python benchmarks/arena/advice.py [--seeds 200]
 
@@ -14,7 +14,6 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +83,7 @@ def line(cell: Cell, seeds: int) -> dict[str, Any] | None:
         return None
     k1, k3 = (error(world, cell.question, method) for method in ("k1", "k3"))
     told = {"family": cell.family, "cell": cell.name, "better": "k1" if k1 < k3 else "k3"}
-    told["ratio"] = max(k1, k3) / min(k1, k3)
+    told["ratio"] = max(k1, k3) / min(k1, k3) if np.isfinite([k1, k3]).all() else None
     told["sampled"] = verdicts(cell, world, seeds, exact=False)
     on_policy = cell.question.weight == "none"
     if isinstance(world, Mixture) and on_policy and size(world) * SHARE >= 150:
@@ -95,11 +94,13 @@ def line(cell: Cell, seeds: int) -> dict[str, Any] | None:
 def row(told: dict[str, Any], seeds: int) -> str:
     """A line of the table."""
     right, wrong = ("holes", "smooth") if told["better"] == "k1" else ("smooth", "holes")
-    cells = [f"{told['family']}: {told['cell']}", told["better"], f"{told['ratio']:.3g}"]
+    cells = [f"{told['family']}: {told['cell']}", told["better"], f"{told['ratio'] or np.inf:.3g}"]
     for kind in ("sampled", "exact"):
         found = told.get(kind)
-        for verdict in (right, wrong, "cannot-tell"):
-            cells.append("–" if found is None else f"{found.get(verdict, 0) / seeds:.0%}")
+        cells += [
+            "–" if found is None else f"{found.get(verdict, 0) / seeds:.0%}"
+            for verdict in (right, wrong, "cannot-tell")
+        ]
     return "| " + " | ".join(cells) + " |"
 
 

@@ -64,7 +64,7 @@ def test_a_sample_that_tells_nothing_is_said_to() -> None:
 
 
 def test_holes_are_told_with_their_evidence_and_their_places() -> None:
-    world = CLEAN_WORLDS["deep_holes_in_policy"](prompts=32)
+    world = CLEAN_WORLDS["deep_holes_in_policy"](32)
     found = advised(world.sample(np.random.default_rng(0)))
     assert (found.verdict, found.certainty) == ("holes", "beyond-chance")
     assert "mass was not sampled" in found.why[0]

@@ -17,9 +17,7 @@ PROPERTY = settings(derandomize=True, deadline=None)
 PQ = Question("p", "q")
 
 
-def drawn(
-    rng: np.random.Generator, p: list[float], q: list[float], count: int
-) -> dict[str, np.ndarray]:
+def drawn(rng: np.random.Generator, p: list[float], q: list[float], count: int) -> dict[str, Any]:
     x = rng.choice(len(p), size=count, p=p)
     return {"log_p": np.log(p)[x], "log_q": np.log(q)[x]}
 

@@ -8,6 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from kullback.columns import pack
+from kullback.estimation import sequence_k3
 from kullback.estimation.auto import Auto, auto
 from kullback.estimation.given import with_given
 from kullback.estimation.interval import FEWEST_EFFECTIVE, NOTHING, Interval, ratio_interval
@@ -20,6 +21,7 @@ FEW_CLUSTERS = 50  # below, Student's interval is known to cover less than it sa
 FEW_LEFT = 0.1  # share of tokens left by the weights, below which they decide, not the data
 TOO_FEW = "one effective cluster: no error can be told from fewer than two"
 METHODS = ("auto", "k1", "k2", "k3", "exact")
+SUMMED = "k3_of_sums"  # what a trainer computes that sums log-probs first: answered by a refusal
 COEFFICIENTS = {"k1": 0.0, "k3": 1.0}  # of r − 1, beside −log r; auto has its own
 
 
@@ -142,7 +144,8 @@ def estimate(
         method: ``auto``: the highest rung that the data reach, ``rao_blackwell`` (the exact KL at
             every prefix), ``subset`` (at some), ``partial`` (heads), else the tapered k_λ. Or one
             by name: these, ``k1``, ``k2``, ``k3``, ``exact`` (of these prefixes), ``bound`` (what
-            the KL is at least), ``biased_head``, ``biased_head_renormalized``.
+            the KL is at least), ``biased_head``, ``biased_head_renormalized``. ``k3_of_sums``, k3
+            of summed log-probs, is refused, and the ``reason`` says how far off it would be.
         confidence: Nominal coverage of the interval.
         in_sample: Whether q (or p) was trained on these very tokens; the estimate is then marked.
 
@@ -223,8 +226,8 @@ def from_state(
     """
     from kullback.estimation import rungs
 
-    if method not in (*METHODS, *rungs.RUNGS):
-        raise ValueError(f"method {method!r} is none of {', '.join((*METHODS, *rungs.RUNGS))}")
+    if method not in (known := (*METHODS, *rungs.RUNGS, SUMMED)):
+        raise ValueError(f"method {method!r} is none of {', '.join(known)}")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence {confidence} is not between 0 and 1")
     if method in rungs.RUNGS:
@@ -309,7 +312,7 @@ def no_number(state: QuestionState, method: str) -> str | None:
         return f"{state.missing} missing log-probs leave the sums of their sequences short"
     if question.weight == "cumulative" and state.missing:
         return f"{state.missing} missing log-probs break the weights of the prefixes behind them"
-    return None
+    return sequence_k3.refusal(state) if method == SUMMED else None
 
 
 def _no_exact(state: QuestionState) -> str | None:
@@ -353,7 +356,7 @@ def _is_biased(claim: Claim | None) -> bool:
 def _assumptions(state: QuestionState, method: str, found: Auto) -> tuple[str, ...]:
     claim = _claim(state.question, method)
     if claim is None:
-        return ("the exact columns are of these policies",)
+        return () if method == SUMMED else ("the exact columns are of these policies",)
     if _is_biased(claim):
         return (*claim.conditions, f"p and q are close: the mean is {claim.unbiased_for}")
     if method == "auto" and found.unseen == found.unseen:

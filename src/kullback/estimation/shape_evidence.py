@@ -40,10 +40,11 @@ class ShapeEvidence(NamedTuple):
     S_least: float
     error_k1: float
     error_k3: float
-    against: str = "k1"
+    against: str
 
 
-NOTHING_SEEN = ShapeEvidence("cannot-tell", *[float("nan")] * 6)
+NAN = float("nan")
+NOTHING_SEEN = ShapeEvidence("cannot-tell", NAN, NAN, NAN, NAN, NAN, NAN, "k1")
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # what overflows says nothing

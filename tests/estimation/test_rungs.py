@@ -70,11 +70,10 @@ def test_by_hand_the_partial_form_takes_off_what_the_other_half_fitted():
     total = 0.0
     for side in (0, 1):
         other = sums[:, half != side].sum(axis=1)
-        gram = np.array(
-            [[other[ROW["spread"]], other[ROW["spread_both"]]],
-             [other[ROW["spread_both"]], other[ROW["spread_centred"]]]]
-        )  # fmt: skip
+        names = ("spread", "spread_both", "spread_both", "spread_centred")
+        gram = other[[ROW[name] for name in names]].reshape(2, 2)
         multiple = np.linalg.solve(gram, other[[ROW["cross"], ROW["cross_centred"]]])
+        assert 0 < multiple[1] < 1  # else the guess would be taken not at all, or once
         mine = sums[:, half == side]
         total += above[half == side].sum()
         total -= (multiple @ mine[[ROW["control"], ROW["centred"]]]).sum()

@@ -58,7 +58,9 @@ def by_hand(columns: kb.Columns) -> dict[str, float]:
             "biased_head_renormalized": partial.biased_head_renormalized(head),
             "known": not np.isnan(exact[t]),
             "known_exact": np.nan_to_num(exact[t]),
-            "known_bound": 0.0 if np.isnan(exact[t]) else partial.lower_bound(head),
+            "known_bound": (bound := 0.0 if np.isnan(exact[t]) else partial.lower_bound(head)),
+            "known_cross": bound * np.nan_to_num(exact[t]),
+            "known_square": bound**2,
             "known_k3": 0.0 if np.isnan(exact[t]) else kb.k3(draw["log_q_over_p"]),
         }
         sums = {name: sums[name] + float(added[name]) for name in NAMES}

@@ -184,16 +184,17 @@ def _partial(state: QuestionState) -> Adjusted:
 def _multiples(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     """Least squares for the two controls, from sums of their mean products; 0 if little is known.
 
-    Where the guess is the same at every prefix, the two are one control, and least squares of the
-    smallest size shares the multiple between them.
+    The guess is taken once at most, and never turned round: where log(p/q) outside the heads has
+    nothing to do with it, its multiple is that of a few tokens, of any size.
     """
-    total = sums.sum(axis=1)
-    squares = total[[ROW["spread"], ROW["spread_both"], ROW["spread_both"], ROW["spread_centred"]]]
-    wanted = total[[ROW["cross"], ROW["cross_centred"]]]
-    if total[ROW["spread"]] < FEWEST_OUTSIDE or not np.isfinite([*squares, *wanted]).all():
+    names = ("spread", "spread_both", "spread_centred", "cross", "cross_centred")
+    one, both, guess, wanted, wanted_guess = sums[[ROW[name] for name in names]].sum(axis=1)
+    if one < FEWEST_OUTSIDE or not np.isfinite([guess, wanted, wanted_guess]).all():
         return np.zeros(2)
-    found, *_ = np.linalg.lstsq(squares.reshape(2, 2), wanted, rcond=1e-9)
-    return found
+    left = guess - both * both / one  # of the guess, when the other control is taken out of it
+    fitted = (wanted_guess - both * wanted / one) / left if left > 1e-9 * guess else 0.0
+    taken = min(max(fitted, 0.0), 1.0)
+    return np.array([(wanted - taken * both) / one, taken])
 
 
 def _told(state: QuestionState) -> tuple[str, ...]:
@@ -221,9 +222,10 @@ def _subset(state: QuestionState) -> Adjusted:
         T = mean_S(exact) − b (mean_S(h) − mean_all(h))
 
     T is linearized cluster by cluster, which has both phases of the sampling in it: the positions
-    are a sample of the tokens, the clusters one of their kind. The multiple b minimizes the spread
-    of that over the other half of the clusters. Without heads, or with few positions, b is 0: k3
-    as a proxy knows the token and little of the prefix, and one hit of a hole would spoil it.
+    are a sample of the tokens, the clusters one of their kind. The multiple b is the slope of the
+    exact KL against the bound h over the positions of the other half of the clusters; a slope over
+    clusters would hang on a few of them. Without heads, or with few positions, b is 0: k3 as a
+    proxy knows the token and little of the prefix, and one hit of a hole would spoil it.
     Two-phase sampling: Cochran 1977, ch. 12.
     """
     sums, tokens = state.rungs.groups.over(state.groups), state.by_group("tokens")
@@ -234,10 +236,10 @@ def _subset(state: QuestionState) -> Adjusted:
     enough = count >= FEWEST_KNOWN and effective >= FEWEST_SAMPLED
     if enough and state.rungs.total("headed"):
         form = "with the lower bound from the heads at all of them"
-        h = sums[ROW["bound"]].sum() / tokens.sum()
+        h, half = sums[ROW["bound"]].sum() / tokens.sum(), _half(state)
         control = (sums[ROW["known_bound"]] - h * known) / count
         control = control - (sums[ROW["bound"]] - h * tokens) / tokens.sum()
-        shift = _fitted(influence, control, _half(state)) * control
+        shift = np.array([_slope(sums[:, half != side]) for side in (0, 1)])[half] * control
         mean -= float(shift.sum())
         influence = (exact - mean * known) / count - shift
     # Sums whose ratio is the mean, and whose residuals are its influences; per sequence it is the
@@ -253,18 +255,15 @@ def _subset(state: QuestionState) -> Adjusted:
     return Adjusted(above, _below(state)[0], effective, told)
 
 
-def _fitted(
-    values: NDArray[np.float64], control: NDArray[np.float64], half: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """The multiple of a control for each cluster, fitted to the other half of the clusters."""
-    multiple = np.zeros(len(values))
-    for side in (0, 1):
-        other = half != side
-        squares = float((control[other] ** 2).sum())
-        # Relative to what it would explain: of a control that does not vary no multiple is known.
-        if squares > 1e-12 * float((values[other] ** 2).sum()):
-            multiple[half == side] = float((values[other] * control[other]).sum()) / squares
-    return multiple
+def _slope(sums: NDArray[np.float64]) -> float:
+    """Of the exact KL against the bound, over the positions at which it is known."""
+    names = ("known", "known_exact", "known_bound", "known_cross", "known_square")
+    count, exact, bound, cross, square = sums[[ROW[name] for name in names]].sum(axis=1)
+    if not count:
+        return 0.0
+    spread = square - bound * bound / count
+    # Of a bound that does not vary, beyond rounding, there is no slope.
+    return float((cross - bound * exact / count) / spread) if spread > 1e-9 * square else 0.0
 
 
 def _half(state: QuestionState) -> NDArray[np.int64]:

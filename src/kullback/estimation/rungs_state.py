@@ -38,6 +38,8 @@ NAMES = (
     "known_exact",
     "known_bound",
     "known_k3",
+    "known_cross",  # exact · bound
+    "known_square",  # bound²
 )
 ROW = {name: i for i, name in enumerate(NAMES)}
 
@@ -84,11 +86,8 @@ class RungsState:
                 parts = (TopK(one.ids[here], one.log_probs[here]) for one in heads)
                 heavy += _add_heads(rows, *parts, columns.tokens[here], q - p, used)
             if exact is not None:
-                known = ~np.isnan(exact[here])
-                rows[ROW["known"]] = known
-                rows[ROW["known_exact"]] = np.where(known, exact[here], 0.0)
-                rows[ROW["known_bound"]] = np.where(known, rows[ROW["bound"]], 0.0)
-                rows[ROW["known_k3"]] = np.where(known, k3(q - p), 0.0)
+                _add_known(rows, exact[here])
+                rows[ROW["known_k3"]] = np.where(rows[ROW["known"]] > 0, k3(q - p), 0.0)
             touched, part = by_sequence(Block(start, np.where(used, rows, 0.0)), columns.lengths)
             sums[:, touched] += part
         filled = segment_sums(usable.flags.astype(np.float64), columns.lengths) > 0
@@ -164,3 +163,11 @@ def too_heavy(head: TopK) -> NDArray[np.bool_]:
     logs = np.where((head.ids == ABSENT) | np.isnan(head.log_probs), -np.inf, head.log_probs)
     with np.errstate(over="ignore"):
         return np.exp(logs).sum(axis=1, dtype=np.float64) > partial.HEAVIEST
+
+
+def _add_known(rows: NDArray[np.float64], exact: NDArray[np.float64]) -> None:
+    """Fill the rows of the exact KL where it is known."""
+    known = ~np.isnan(exact)
+    kl, bound = (np.where(known, values, 0.0) for values in (exact, rows[ROW["bound"]]))
+    rows[ROW["known"]], rows[ROW["known_exact"]], rows[ROW["known_bound"]] = known, kl, bound
+    rows[ROW["known_cross"]], rows[ROW["known_square"]] = kl * bound, bound * bound

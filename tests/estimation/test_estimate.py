@@ -142,13 +142,8 @@ def test_the_error_is_clustered_by_prompt() -> None:
     """Tokens of a prompt that are copies of each other add nothing."""
     p = np.random.default_rng(0).normal(-1, 0.1, size=(60, 1))
     q = np.zeros((60, 1))
-    # By k1: the folds of auto follow from the ids, which are others here.
-    once = estimate(log_p=p, log_q=q, method="k1")
-    thrice: dict[str, Any] = {
-        "log_p": np.repeat(p, 3, axis=0),
-        "log_q": np.repeat(q, 3, axis=0),
-        "method": "k1",
-    }
+    once = estimate(log_p=p, log_q=q)
+    thrice: dict[str, Any] = {"log_p": np.repeat(p, 3, axis=0), "log_q": np.repeat(q, 3, axis=0)}
     by_prompt = estimate(**thrice, clusters=np.repeat(np.arange(60), 3))
     assert (by_prompt.mean, by_prompt.low, by_prompt.high) == pytest.approx(
         (once.mean, once.low, once.high), rel=1e-12

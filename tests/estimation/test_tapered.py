@@ -22,15 +22,11 @@ def terms(log_r: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.f
     return -log_r, np.expm1(log_r) - log_r
 
 
-def halves(count: int) -> NDArray[np.bool_]:
-    return np.arange(count) % 2 == 1
-
-
 def of(log_r: NDArray[np.float64], effective: float | None = None) -> module.Tapered:
     k1, k3 = terms(log_r)
     count = len(log_r)
     clusters = count if effective is None else effective
-    return tapered(k1, k3, np.ones(count), second=halves(count), effective=clusters)
+    return tapered(k1, k3, np.ones(count), effective=clusters)
 
 
 def prices(gain: float) -> tuple[float, float, float]:
@@ -85,8 +81,8 @@ def means_over_all_samples(p: list[float], q: list[float], clusters: int) -> dic
         control, ones = k3 - k1, np.ones(clusters)
         chance = float(np.prod(np.array(p)[chosen]))
         full = module._coefficient(k1, control, ones)
-        by_fold = module._cross_fitted(k1, control, ones, halves(clusters))
-        for name, lam in (("cross-fitted", by_fold), ("in-sample", full)):
+        fitted = module._cross_fitted(k1, control, ones)
+        for name, lam in (("cross-fitted", fitted), ("in-sample", full)):
             totals[name] += chance * float((k1 + lam * control).mean())
     return totals
 
@@ -99,19 +95,24 @@ def test_cross_fitting_is_unbiased_and_its_in_sample_twin_is_not() -> None:
     assert abs(found["in-sample"] - exact) > 1e-3
 
 
-def test_each_fold_takes_the_coefficient_of_the_other() -> None:
+def test_each_cluster_takes_the_coefficient_of_the_others() -> None:
     rng = np.random.default_rng(3)
-    log_r = rng.normal(-0.02, 0.2, size=40)
-    k1, k3 = terms(log_r)
-    second = halves(40)
-    by_hand = [-np.cov(k1[own], (k3 - k1)[own])[0, 1] / np.var((k3 - k1)[own], ddof=1)
-               for own in (second, ~second)]  # fmt: skip
-    found = tapered(k1, k3, np.ones(40), second=second, effective=40)
-    expected = k1 + np.where(second, by_hand[1], by_hand[0]) * (k3 - k1)
-    assert found.untapered == pytest.approx(expected, rel=1e-12)
+    sizes = rng.integers(1, 9, size=40).astype(np.float64)
+    k1, k3 = (term * sizes for term in terms(rng.normal(-0.02, 0.2, size=40)))
+    found = tapered(k1, k3, sizes, effective=40)
+    for one in (0, 17, 39):
+        others = np.arange(40) != one
+        lam = module._coefficient(k1[others], (k3 - k1)[others], sizes[others])
+        assert found.untapered[one] == pytest.approx(k1[one] + lam * (k3 - k1)[one], rel=1e-10)
 
 
-def test_a_hole_that_one_fold_alone_has_met_is_not_weighed_by_the_other() -> None:
+def test_the_order_and_the_names_of_clusters_change_nothing() -> None:
+    log_r = np.random.default_rng(8).normal(-0.01, 0.2, size=100)
+    order = np.random.default_rng(9).permutation(100)
+    assert of(log_r[order]).above == pytest.approx(of(log_r).above[order], rel=1e-10)
+
+
+def test_a_hole_that_one_cluster_alone_has_met_is_not_weighed_by_the_others() -> None:
     log_r = np.random.default_rng(4).normal(0, 0.1, size=200)
     log_r[7] = 8.0
     found = of(log_r)
@@ -148,7 +149,7 @@ def test_k1_where_a_coefficient_cannot_be_told() -> None:
 def test_the_weight_is_between_the_two_and_nothing_is_nan(rows, effective: float) -> None:
     log_r, sizes = np.array(rows, dtype=np.float64).T
     k1, k3 = (term * sizes for term in terms(log_r))
-    found = tapered(k1, k3, sizes, second=halves(len(rows)), effective=effective)
+    found = tapered(k1, k3, sizes, effective=effective)
     assert np.isfinite(found.above).all()
     assert abs(found.lam) <= abs(found.full)
     assert not np.isnan(found.disagreement)

@@ -66,7 +66,7 @@ def auto(
         confidence: Nominal coverage.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows has no interval
-        found = tapered(k1, k3, sizes, second=second_fold(state), effective=effective)
+        found = tapered(k1, k3, sizes, effective=effective)
         mean = float(found.above.sum() / sizes.sum()) if sizes.sum() > 0 else np.nan
         errors = [ratio_error(one, sizes) for one in (found.above, k1)] if len(k1) > 1 else [np.nan]
     if not np.isfinite(mean):
@@ -80,11 +80,6 @@ def auto(
     high = _high(found, k1, sizes, effective, tail)
     low = min(max(low, 0.0) if mean >= 0 else low, mean)
     return Auto(Interval(mean, low, max(high, mean), errors[0]), found.lam, unseen)
-
-
-def second_fold(state: QuestionState) -> NDArray[np.bool_]:
-    """Which clusters are in the second fold: by the last bit of their key, as folding keeps it."""
-    return (state.groups.keys & np.uint64(1)).astype(np.bool_)
 
 
 def _low(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kullback.estimation.auto import auto, second_fold
+from kullback.estimation.auto import auto
 from kullback.estimation.estimate import (
     FEW_CLUSTERS,
     TOO_FEW,
@@ -267,7 +267,7 @@ def _slope(sums: NDArray[np.float64]) -> float:
 
 
 def _half(state: QuestionState) -> NDArray[np.int64]:
-    return second_fold(state).astype(np.int64)
+    return (state.groups.keys & np.uint64(1)).astype(np.int64)
 
 
 _FORMS: dict[str, Callable[[QuestionState], Adjusted]] = {

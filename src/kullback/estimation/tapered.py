@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kullback.estimation.interval import ratio_error
 
 FEWEST = 8.0  # effective clusters; a coefficient fitted to fewer is noise
-UNEVEN = 3.0  # times the squares of r − 1 in the other fold: one has met what the other has not
+OWNED = 0.75  # of the squares of r − 1: a cluster with more has met what no other has
 FLAT = 1e-10  # of the squares of r − 1: a spread below is rounding, and its coefficient nonsense
 # By R = se(k1)/se(k_λ): up to a standard errors of disagreement k_λ stands, from b on k1. Of the
 # linear tapers whose worst hole costs at most 1.1 times what any rule must lose, these lose least
@@ -53,17 +53,17 @@ def tapered(
     k3: NDArray[np.float64],
     sizes: NDArray[np.float64],
     *,
-    second: NDArray[np.bool_],
     effective: float,
 ) -> Tapered:
     """Between k1 and k_λ, as far as the data allow to tell which of the two is better.
 
         m = k1 + w(z, R) λ (r − 1),   λ = −Cov(k1, r − 1)/Var(r − 1),   z = (k1 − k3)/se(k1)
 
-    Means, covariances and errors are those of the ratio Σ x / Σ size over clusters. λ of one fold
-    comes from the other, so without the taper the mean is as unbiased as k1. Where the variance of
-    r − 1 in one fold is more than three times that in the other, one has met a hole that the other
-    has not, and both take the λ of all clusters, whose bias is of the order of 1/clusters.
+    Means, covariances and errors are those of the ratio Σ x / Σ size over clusters. λ is
+    cross-fitted: each cluster takes that of all the others, so without the taper the mean is as
+    unbiased as k1. Where one cluster owns three quarters of the variance of r − 1, it has met a
+    hole that no other has, and all take the λ of all clusters, whose bias is of the order of
+    1/clusters.
 
     w falls from 1 to 0 as z goes from a to b, which depend on R = se(k1)/se(k_λ): what is lost
     where z is noise grows with R, what is lost where it is a hole does not. No rule can tell the
@@ -75,24 +75,22 @@ def tapered(
         k1: Sum of k1 over each cluster, [clusters].
         k3: Sum of k3 over each cluster; beyond all floats where r is.
         sizes: Tokens or sequences of each cluster.
-        second: Whether a cluster belongs to the second fold.
         effective: Effective number of clusters; below eight the mean is that of k1.
 
     Example:
         >>> log_r = np.linspace(-0.3, 0.3, 64)
         >>> k1, k3 = -log_r, np.expm1(log_r) - log_r
-        >>> second = np.arange(64) % 2 == 1
-        >>> found = tapered(k1, k3, np.ones(64), second=second, effective=64.0)
+        >>> found = tapered(k1, k3, np.ones(64), effective=64.0)
         >>> round(found.lam, 3), round(float(found.above.sum() / 64), 4)
-        (0.985, 0.0153)
+        (0.985, 0.0155)
     """
     with np.errstate(over="ignore", invalid="ignore"):
         control = k3 - k1
     if effective < FEWEST or not np.isfinite(control).all() or not np.isfinite(k1).all():
         return Tapered(k1, k1, 0.0, 0.0, 0.0)
     full = _coefficient(k1, control, sizes)
-    alike = _alike(control, sizes, second)
-    untapered = k1 + (_cross_fitted(k1, control, sizes, second) if alike else full) * control
+    owned = _owned(control, sizes)
+    untapered = k1 + (full if owned else _cross_fitted(k1, control, sizes)) * control
     error, least = ratio_error(k1, sizes), ratio_error(k1 + full * control, sizes, fitted=2)
     disagreement = _score(-control.sum() / sizes.sum(), error, effective - 1)
     weight = _weight(disagreement, error / least if least > 0 else np.inf)
@@ -112,27 +110,26 @@ def _coefficient(
 
 
 def _cross_fitted(
-    k1: NDArray[np.float64],
-    control: NDArray[np.float64],
-    sizes: NDArray[np.float64],
-    second: NDArray[np.bool_],
+    k1: NDArray[np.float64], control: NDArray[np.float64], sizes: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The λ of each cluster, from the other fold."""
-    of_first, of_second = (
-        _coefficient(k1[own], control[own], sizes[own]) for own in (~second, second)
-    )
-    return np.where(second, of_first, of_second)
+    """The λ of each cluster from all the others, [clusters]."""
+
+    def without(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return values.sum() - values
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = without(k1) / without(sizes), without(control) / without(sizes)
+        crossed = without(k1 * control) + means[0] * means[1] * without(sizes**2)
+        crossed -= means[0] * without(control * sizes) + means[1] * without(k1 * sizes)
+        spread = without(control**2) + means[1] ** 2 * without(sizes**2)
+        spread -= 2 * means[1] * without(control * sizes)
+        return np.where(spread > FLAT * without(control**2), -crossed / spread, 0.0)
 
 
-def _alike(
-    control: NDArray[np.float64], sizes: NDArray[np.float64], second: NDArray[np.bool_]
-) -> bool:
-    """Whether both folds have met the same."""
-    first, other = (
-        float(((x - x.sum() / n.sum() * n) ** 2).sum()) if n.sum() > 0 else 0.0
-        for x, n in ((control[own], sizes[own]) for own in (~second, second))
-    )
-    return max(first, other) < UNEVEN * min(first, other)
+def _owned(control: NDArray[np.float64], sizes: NDArray[np.float64]) -> bool:
+    """Whether one cluster has most of the spread of the control."""
+    squares = (control - control.sum() / sizes.sum() * sizes) ** 2
+    return bool(squares.max() > OWNED * squares.sum())
 
 
 def _score(difference: float, error: float, degrees: float) -> float:

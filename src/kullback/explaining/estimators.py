@@ -74,13 +74,13 @@ def _k_lambda() -> Worked:
 def _auto() -> Worked:
     """A close pair and one with a hole, each the same 400 draws at even quantiles."""
     numbers, said = {}, []
-    ones, second = np.ones(400), np.arange(400) % 2 == 1
+    ones = np.ones(400)
     place = (np.arange(400) + 0.5) / 400
     smooth = np.where(place < 0.5, np.log(1.1), np.log(0.9))
     hole = np.log(0.9) + 0.05 * (place - 0.5)  # the tenth of q that p dropped was never drawn
     for name, log_r in (("smooth", smooth), ("hole", hole)):
         k1, k3 = k_family.k1(log_r), k_family.k3(log_r)
-        found = tapered(k1, k3, ones, second=second, effective=400)
+        found = tapered(k1, k3, ones, effective=400)
         numbers |= {f"{name}_k1": float(k1.mean()), f"{name}_k3": float(k3.mean())}
         numbers |= {f"{name}_auto": float(found.above.mean()), f"{name}_lam": found.lam}
         said.append(
@@ -157,7 +157,7 @@ ESTIMATORS = {
     "auto": Metric(
         caption="the default estimate: k1, with as much of k3 as the data warrant",
         means="k1 with a share λ of the control r − 1: λ is the one with the least error, learned "
-        "on the other half of the clusters, and drawn back to 0 (k1) where k1 exceeds k3 by more "
+        "on the other clusters, and drawn back to 0 (k1) where k1 exceeds k3 by more "
         "than noise does, for then q has mass that was not sampled.",
         formula="auto = −log r + wλ (r − 1); λ = −Cov(k1, r − 1) / Var(r − 1); w falls from 1 to 0 "
         "as (k1 − k3) / se(k1) grows",

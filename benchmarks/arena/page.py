@@ -50,7 +50,11 @@ def kind(cell: dict[str, Any]) -> str:
     if cell["family"] in SMOOTH:
         return "policies far apart" if cell["truth"] >= FAR else "close policies"
     if cell["family"] in PROMPTS:
-        return "few prompts of differing KL" if cell["clusters"] <= FEW else "many prompts of differing KL"
+        return (
+            "few prompts of differing KL"
+            if cell["clusters"] <= FEW
+            else "many prompts of differing KL"
+        )
     return KINDS[cell["family"]]
 
 

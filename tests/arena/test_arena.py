@@ -138,6 +138,8 @@ def test_the_recorded_results_are_of_these_cells_and_their_page_is_made_of_them(
     assert f"at least {least:.0f} seeds" in told
     said = score.row(found["hole 3.5 n 64"], "k3")
     assert f"| {said['coverage']:.3f} ± {said['coverage_error']:.3f} |" in told
+    regrets = [score.row(one, "auto")["regret"] for one in found.values()]
+    assert f"**auto**: regret {np.median(regrets):.3g} in the median cell" in told
 
 
 def test_a_run_that_was_stopped_goes_on_with_the_rounds_that_are_missing():

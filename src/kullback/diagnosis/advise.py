@@ -116,6 +116,9 @@ def advise(
         p: In place of it, probabilities of p, [..., categories]; rows are prefixes and count alike.
         q: Those of q.
 
+    Returns:
+        One for each question of the summary, or one for the two distributions.
+
     Raises:
         ValueError: Neither a summary nor both distributions are given, or both are.
 

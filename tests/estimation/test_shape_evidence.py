@@ -62,9 +62,10 @@ def test_an_exact_column_tells_what_sampled_tokens_cannot() -> None:
     told = pack({"p": 0 * z, "q": log_q}, exact={"KL(p||q)": np.full(z.shape, 0.005)})
     assert shape_evidence(QuestionState.of(plain, PQ)).verdict == "cannot-tell"
     assert shape_evidence(QuestionState.of(told, PQ)).verdict == "smooth"
-    some = np.where(rng.random(z.shape) < 0.1, 0.005, np.nan)
-    at_some = pack({"p": 0 * z, "q": log_q}, exact={"KL(p||q)": some})
-    assert shape_evidence(QuestionState.of(at_some, PQ)).verdict == "smooth"
+    for share, verdict in ((0.7, "smooth"), (0.1, "cannot-tell")):
+        some = np.where(rng.random(z.shape) < share, 0.005, np.nan)
+        at_some = pack({"p": 0 * z, "q": log_q}, exact={"KL(p||q)": some})
+        assert shape_evidence(QuestionState.of(at_some, PQ)).verdict == verdict
     hidden = pack({"p": 0 * z, "q": log_q}, exact={"KL(p||q)": np.full(z.shape, 0.02)})
     found = shape_evidence(QuestionState.of(hidden, PQ))
     assert (found.verdict, found.against) == ("holes", "exact")

@@ -53,7 +53,8 @@ class Advice:
         question: The question.
         method: The estimate to read: the highest rung that the data reach, else ``auto``; of whole
             distributions ``k1`` or ``k3``, whichever varies less.
-        verdict: ``holes``: k1 errs less than k3. ``smooth``: k3 errs less. ``cannot-tell``.
+        verdict: ``holes``: k3 is too low or hangs on a few ratios (of whole distributions: k1
+            varies less). ``smooth``: k3 errs less than k1. ``cannot-tell``.
         certainty: ``exact`` (from whole distributions), ``beyond-chance``, or ``none``.
         S: χ²/(2J), exact; NaN where only samples are known, as are the next three.
         lam: λ* = J/χ², the best coefficient of r − 1 for independent tokens.
@@ -200,8 +201,8 @@ def _why(question: Question, seen: ShapeEvidence) -> tuple[str, ...]:
     said = []
     if seen.least > 0:
         said.append(
-            f"{seen.against} − k3 is {seen.missing:.3g}: at least {seen.least:.2g} of {q}'s mass "
-            f"was not sampled (or {s} did not sample), and k3 is too low by that"
+            f"{seen.against} − k3 is {seen.missing:.3g}, at least {seen.least:.2g}: k3 is too low "
+            f"by that, since mass of {q} was not sampled, or {s} did not sample"
         )
     if seen.S_least > 1:
         said.append(

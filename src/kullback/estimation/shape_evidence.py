@@ -1,4 +1,4 @@
-"""What a sample says of the shape of its pair: which of k1 and k3 errs less at this size."""
+"""What a sample says of the shape of its pair: whether k3 can be trusted at this size."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from kullback.estimation.auto import independent_units
 from kullback.estimation.interval import FEWEST_EFFECTIVE, ratio_error, skewed_reach
 from kullback.estimation.question_state import QuestionState
-from kullback.estimation.rungs_state import FEWEST_KNOWN, FEWEST_SAMPLED, ROW
+from kullback.estimation.rungs_state import FEWEST_SAMPLED, ROW
 
 ALPHA = 0.005  # of each of the two ways to see a hole that is not there
 T = 2.58  # its normal quantile
+FEWEST_HELD = 1000  # positions with an exact KL; k3 at fewer is too skewed to be held against it
 FEW_RATIOS = 10  # so often sampled at most, their count is taken for what it is
 
 
@@ -22,7 +23,8 @@ class ShapeEvidence(NamedTuple):
     """What of S = χ²/(2J) and of holes shows in sampled tokens; NaN where nothing can be told.
 
     Args:
-        verdict: ``holes``: k1 errs less than k3; ``smooth``: k3 errs less; ``cannot-tell``.
+        verdict: ``holes``: k3 is too low, or hangs on a few ratios; ``smooth``: k3 errs less than
+            k1; ``cannot-tell``.
         missing: k1 − k3 = 1 − mean(q/s), q's mass that the sample lacks; or exact − k3. On average
             it is 0 if s sampled.
         least: That it is at least, 99.5 % of the time; positive where a hole was not sampled.
@@ -53,9 +55,9 @@ def shape_evidence(state: QuestionState) -> ShapeEvidence:
 
     Two things show a hole: mass of q that was not sampled (k1 − k3 is positive beyond its
     skewed noise), and sampled ratios so large that χ² exceeds 2J even at its lower limit. Nothing
-    in sampled tokens shows that there is none. An exact KL does, at every position or at some: k3
-    is held against it, and where its own error and all that it may lack are together less than the
-    error of k1, it errs less at this size.
+    in sampled tokens shows that there is none. An exact KL does, at every position or at a
+    thousand: k3 is held against it, and where its own error and all that it may lack are together
+    less than the error of k1, it errs less at this size.
 
     The verdict is about errors at this number of tokens and clusters. It speaks of the pair only
     if the sampler sampled: a wrong one looks like a hole.
@@ -104,7 +106,7 @@ def _held_against(state: QuestionState) -> _Held:
     if state.total("exact_tokens") == state.tokens:
         return _Held("exact", state.by_group("exact") - k3, sizes, effective)
     sums, known = state.rungs.groups.over(state.groups), state.rungs.groups.effective(ROW["known"])
-    if state.rungs.total("known") >= FEWEST_KNOWN and known >= FEWEST_SAMPLED:
+    if state.rungs.total("known") >= FEWEST_HELD and known >= FEWEST_SAMPLED:
         lacking = sums[ROW["known_exact"]] - sums[ROW["known_k3"]]
         return _Held("exact", lacking, sums[ROW["known"]], known)
     return _Held("k1", k1 - k3, sizes, effective)

@@ -276,13 +276,13 @@ def test_a_token_that_q_forbids_decides():
     assert state.update(sums([0.0], [1], first=1)).decided(1e-9)
 
 
-def test_looks_share_the_alpha():
+def test_states_share_the_alpha():
     state = Evidence(limit=1.0, most_tokens=1).update(sums([100.0] * 2, [1] * 2))
     edge = state.e_value
     assert state.decided(1.0001 / edge)
     assert not state.decided(0.9999 / edge)
-    assert state.decided(8.001 / edge, looks=8)
-    assert not state.decided(7.999 / edge, looks=8)
+    assert state.decided(8.001 / edge, states=8)
+    assert not state.decided(7.999 / edge, states=8)
 
 
 def test_in_sample_is_marked():
@@ -309,10 +309,10 @@ def test_a_prompt_beyond_the_bound_is_refused():
         Evidence(limit=0.1, most_tokens=5).update(sums([0.0, 0.0], [5, 6]))
 
 
-@pytest.mark.parametrize(("alpha", "looks"), [(0.0, 1), (1.0, 1), (0.05, 0), (0.05, 1.5)])
-def test_no_alpha_and_no_looks_are_refused(alpha: float, looks: int):
-    with pytest.raises(ValueError, match=r"is not between 0 and 1|is no number of looks"):
-        Evidence(limit=0.1, most_tokens=5).decided(alpha, looks=looks)
+@pytest.mark.parametrize(("alpha", "states"), [(0.0, 1), (1.0, 1), (0.05, 0), (0.05, 1.5)])
+def test_no_alpha_and_no_states_are_refused(alpha: float, states: int):
+    with pytest.raises(ValueError, match=r"is not between 0 and 1|is no number of states"):
+        Evidence(limit=0.1, most_tokens=5).decided(alpha, states=states)
 
 
 # Chance, with a seed.
@@ -330,7 +330,7 @@ def alarms(rng: np.random.Generator, over: float, *, per_look: bool) -> float:
             effect = over * rng.lognormal(-(1.2**2) / 2, 1.2, size=16)
             tokens = np.minimum(rng.geometric(0.05, size=16), 60)
             state = (start if per_look else state).update(sums(effect * tokens, tokens))
-            if state.decided(0.05, looks=50 if per_look else 1):
+            if state.decided(0.05, states=50 if per_look else 1):
                 count += 1
                 break
     return count / 300

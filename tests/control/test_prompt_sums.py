@@ -82,6 +82,12 @@ def test_nothing_has_no_prompts():
     assert (none + some).k3.tolist() == (some + none).k3.tolist() == [2.0]
 
 
+def test_whole_numbers_of_any_type_are_tokens():
+    floats = PromptSums.of_ids([1, 2], k3=[1, 2], tokens=np.array([3.0, 4.0], dtype=np.float32))
+    assert floats.tokens.dtype == np.int64
+    assert floats.tokens.sum() == 7
+
+
 @given(ROWS, st.integers(0, 12))
 def test_adding_parts_is_adding_rows(rows: list[tuple[int, float, int]], cut: int):
     whole, parts = of_rows(rows), of_rows(rows[:cut]) + of_rows(rows[cut:])
@@ -116,6 +122,7 @@ def test_a_log_prob_that_is_missing_is_refused_with_its_place(role: str, value: 
         ([1.0, np.nan], [1, 1], "a sum of k3 is nan"),
         ([1.0, 1.0], [1, -1], "tokens are whole numbers"),
         ([1.0, 1.0], [1.5, 1], "tokens are whole numbers"),
+        ([1.0, 1.0], [np.nan, 1], "tokens are whole numbers"),
         ([1.0], [1, 1], r"prompts have shape \(2,\), sums of k3 \(1,\)"),
         ([[1.0, 1.0]], [[1, 1]], "give flat arrays"),
     ],

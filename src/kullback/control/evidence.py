@@ -26,14 +26,15 @@ class Evidence:
     k3 ≥ 0; so e is a nonnegative supermartingale from 1, and the probability that it ever reaches
     1/α is α at most (Ville 1939), however often one looks. Prompts may differ as they like.
 
-    It holds if p sampled, q was fixed before sampling (not trained on these tokens), q puts no mass
-    where p has none, nothing was selected on the outcome, prompts are independent draws and each
-    comes once. The policies may change between updates; then what is refuted is that the KL was at
-    most the limit in every one of them, and what was lost while it was below must be won back
-    first. So start anew when the pair changes, and take one `Evidence` per look where a batch is
-    looked at repeatedly (`decided` with ``looks``). A small e is no evidence that the KL is below
-    the limit. It is a number for a decision and has no gradient. Sources: Waudby-Smith and Ramdas
-    2024 (bets on a mean), Vovk and Wang 2021 (means of e-values).
+    It holds if p sampled, q was fixed before sampling (not trained on these tokens), nothing was
+    selected on the outcome, prompts (or episodes) are independent draws and each comes once. Where
+    q has mass outside p, the mean of k3 is below the KL: fewer alarms, no false ones. The policies
+    may change between updates; then what is refuted is that the KL was at most the limit in every
+    one of them, and what was lost while it was below must be won back first. So start anew now and
+    then, and at every look where a batch is used again under a policy that moves (`decided` with
+    ``states``). A small e is no evidence that the KL is below the limit. It is a number for a
+    decision and has no gradient. Sources: Waudby-Smith and Ramdas 2024 (bets on a mean), Vovk and
+    Wang 2021 (means of e-values).
 
     Args:
         limit: The KL(p‖q) in question, per token (token_mean), in nats, above 0.
@@ -139,25 +140,25 @@ class Evidence:
         """What is known to be wrong with it."""
         return ("in-sample",) if self.in_sample else ()
 
-    def decided(self, alpha: float = 0.05, *, looks: int = 1) -> bool:
+    def decided(self, alpha: float = 0.05, *, states: int = 1) -> bool:
         """Whether the KL is above the limit, with a probability of false alarm of ``alpha``.
 
-            largest e so far ≥ looks / alpha
+            largest e so far ≥ states / alpha
 
         Args:
             alpha: The probability that this is ever said of a KL at most the limit.
-            looks: 1 where one state goes through all batches: it may be asked after each. Where
-                each look has a state of its own (a batch that is used again, under another
-                policy), how many looks there will be; the alpha is for all of them together.
+            states: 1 where one state goes through all batches; it may be asked after each of them.
+                Where one starts anew (at each look at a batch that is used again, or every ten
+                steps), how many states there will be: the alpha is for all of them together.
 
         Raises:
-            ValueError: alpha is not between 0 and 1, or looks no positive whole number.
+            ValueError: alpha is not between 0 and 1, or states no positive whole number.
         """
         if not 0 < alpha < 1:
             raise ValueError(f"alpha {alpha} is not between 0 and 1")
-        if not _is_count(looks):
-            raise ValueError(f"looks {looks} is no number of looks")
-        return self.highest >= log(looks / alpha)
+        if not _is_count(states):
+            raise ValueError(f"states {states} is no number of states that share the alpha")
+        return self.highest >= log(states / alpha)
 
     def __str__(self) -> str:
         marks = f"; {', '.join(self.marks)}" if self.marks else ""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kullback.arrays import to_numpy
 from kullback.clusters import cluster_keys
 from kullback.columns import Columns, is_sentinel, pack
 from kullback.formulas.k_family import k3
@@ -64,14 +65,16 @@ class PromptSums:
 
         Args:
             ids: The prompt id of each row; rows of one prompt are added.
-            k3: Sum of k3 over the tokens of each row, in nats.
-            tokens: Tokens of each row.
+            k3: Sum of k3 over the tokens of each row, in nats; of NumPy, torch or JAX.
+            tokens: Tokens of each row, whole numbers of any type.
 
         Raises:
             ValueError: As for the class.
         """
-        keys, sums, counts = cluster_keys(ids), np.asarray(k3, np.float64), np.asarray(tokens)
-        return _by_prompt(keys, sums, counts if counts.size else counts.astype(np.int64))
+        sums, counts = to_numpy(k3, "k3").astype(np.float64), to_numpy(tokens, "tokens")
+        if (counts % 1 == 0).all():  # a collective of floats brings 12.0
+            counts = counts.astype(np.int64)
+        return _by_prompt(cluster_keys(ids), sums, counts)
 
     @classmethod
     def of(cls, columns: Columns, p: str, q: str) -> PromptSums:
@@ -168,7 +171,7 @@ def _by_prompt(
     distinct, group = np.unique(keys, return_inverse=True)
     added = np.bincount(group, weights=sums, minlength=len(distinct))
     counts = np.bincount(group, weights=tokens, minlength=len(distinct))
-    return PromptSums(distinct, added, counts.astype(np.int64))
+    return PromptSums(distinct, added.astype(np.float64), counts.astype(np.int64))
 
 
 def _check(keys: NDArray[np.uint64], sums: NDArray[np.float64], tokens: NDArray[np.int64]) -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kullback import worlds
     from kullback.columns import Columns, pack
+    from kullback.control.evidence import Evidence
+    from kullback.control.prompt_sums import PromptSums, prompt_sums
     from kullback.diagnosis.advise import Advice, advise
     from kullback.diagnosis.diagnose import diagnose
     from kullback.diagnosis.finding import Diagnosis, Finding
@@ -30,6 +32,8 @@ __version__ = "0.1.0"
 # Where the names live. A file is loaded when a name of it is first used: an import costs nothing.
 _HOMES = {
     "columns": ("Columns", "pack"),
+    "control.evidence": ("Evidence",),
+    "control.prompt_sums": ("PromptSums", "prompt_sums"),
     "diagnosis.advise": ("Advice", "advise"),
     "diagnosis.diagnose": ("diagnose",),
     "diagnosis.finding": ("Diagnosis", "Finding"),
@@ -55,8 +59,10 @@ __all__ = [
     "Diagnosis",
     "Dump",
     "Estimate",
+    "Evidence",
     "Explanation",
     "Finding",
+    "PromptSums",
     "Question",
     "Shape",
     "Summary",
@@ -78,6 +84,7 @@ __all__ = [
     "log_q_over_p",
     "other_direction",
     "pack",
+    "prompt_sums",
     "read",
     "report",
     "shape",

@@ -1,0 +1,6 @@
+"""Decisions from a number, as pure functions of states: is the KL above a limit?
+
+``prompt_sums`` makes of the log-probs of sampled tokens one pair of sums per prompt; ``evidence``
+bets on these, one factor per prompt, and says how much has been won against "the KL is at most the
+limit".
+"""

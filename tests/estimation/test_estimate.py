@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 import kullback as kb
 from kullback.columns import pack
-from kullback.estimation.estimate import METHODS, ess_fraction, estimate, from_state
+from kullback.estimation.estimate import METHODS, estimate, from_state
 from kullback.estimation.question_state import QuestionState
-from kullback.formulas.claim import BOTH_FIXED, P_INSIDE_SAMPLER, Q_FIXED, UNSELECTED
 from kullback.question import LEVELS, Question
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=50)
@@ -181,27 +180,6 @@ def test_a_finite_interval_around_the_mean_or_a_reason(rows, method: str, level:
         assert np.isnan([found.low, found.high, found.standard_error]).all()
     assert method in ("auto", "k1") or not found.mean < 0
     assert found.count == len(log_q)
-
-
-def marks(lengths: list[int] | int = 4, **changes) -> set[str]:
-    x = np.random.default_rng(1).normal(0.1, 0.2, size=480)
-    return set(estimate(log_p=0 * x, log_q=x, lengths=lengths, **changes).marks)
-
-
-def test_marks_say_what_is_wrong() -> None:
-    uneven = [3, 5] * 60
-    assert marks() == marks(level="sequence_mean") == marks(uneven) == set()
-    assert marks(uneven, level="sequence_mean") == {"selected-on-outcome"}
-    assert marks(uneven, level="sequence_mean", exact=np.ones(480), method="exact") == set()
-    assert marks(in_sample=True) == {"in-sample"}
-    assert marks(in_sample=True, exact=np.ones(480), method="exact") == set()
-    assert marks(method="k2") == {"biased"}
-    assert marks(10) == {"few-clusters"}  # 48 sequences
-    assert marks(clusters=np.arange(120) % 60) == set()
-    assert marks(clusters=np.arange(120) % 40) == {"few-clusters"}
-    assert marks(log_sampler=np.zeros(480)) == set()
-    spread = np.random.default_rng(2).normal(-4, 4, size=480)
-    assert marks(log_sampler=spread) == {"weights-degenerate"}
 
 
 @pytest.mark.parametrize(
@@ -395,19 +373,6 @@ def test_an_estimate_reads_as_a_sentence() -> None:
     )
 
 
-@pytest.mark.parametrize(("method", "biased"), [("auto", False), ("k2", True), ("k3", False)])
-def test_it_assumes_what_its_formula_claims(method: str, biased: bool) -> None:
-    x = np.tile([0.0, -0.2], (40, 4))
-    on = kb.estimate(log_p=0 * x, log_q=x, method=method)
-    off = kb.estimate(log_p=0 * x, log_q=x, log_sampler=0 * x, method=method)
-    assert Q_FIXED in on.assumptions
-    assert {BOTH_FIXED, P_INSIDE_SAMPLER} <= {*off.assumptions}
-    for found in (on, off):
-        assert UNSELECTED in found.assumptions
-        assert any("p and q are close" in one for one in found.assumptions) == biased
-        assert ("biased" in found.marks) == biased
-
-
 def test_a_missing_log_prob_leaves_no_sequence_sum_and_is_marked() -> None:
     log_p, log_q = [[-1.0, NAN], [-1.0, -2.0]], [[-1.5, -1.0], [-1.0, -2.5]]
     found = estimate(log_p=log_p, log_q=log_q, level="sequence_sum")
@@ -425,10 +390,3 @@ def test_a_masked_array_is_refused() -> None:
 def test_a_cluster_without_an_id_is_refused() -> None:
     with pytest.raises(ValueError, match="clusters: entry 1 is missing"):
         estimate(log_p=[[-1.0], [-1.0]], log_q=[[-1.0], [-1.0]], clusters=["a", None])
-
-
-def test_one_overflowing_weight_is_all_there_is() -> None:
-    log_s = np.full((60, 1), -1.0)
-    log_s[0] = -400.0
-    columns = pack({"p": np.full((60, 1), -1.0), "q": np.full((60, 1), -1.0), "s": log_s})
-    assert ess_fraction(QuestionState.of(columns, Question("p", "q", "s"))) == 0.0

@@ -6,7 +6,7 @@ import pytest
 
 from kullback.diagnosis import limits, reading_faults
 from kullback.diagnosis.finding import CODES
-from kullback.estimation import estimate
+from kullback.estimation import conditions
 from kullback.explaining.telling import TELLING
 
 ROOT = Path(__file__).parents[2]
@@ -24,8 +24,8 @@ def test_the_test_that_holds_it_is_there_and_speaks_of_it(code):
 def test_thresholds_are_those_of_the_code_that_tells():
     for code, threshold in {
         "rows-left-out": f"above {reading_faults.TOLERATED:.0%}",
-        "weights-degenerate": f"below {estimate.FEW_LEFT:.0%}",
+        "weights-degenerate": f"below {conditions.FEW_LEFT:.0%}",
         "mean-owned-by-few": f"own {limits.OWNED:.0%}",
-        "too-few-clusters": f"below {estimate.FEW_CLUSTERS}",
+        "too-few-clusters": f"below {conditions.FEW_CLUSTERS}",
     }.items():
         assert threshold in TELLING[code].test, code

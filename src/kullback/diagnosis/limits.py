@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from kullback.diagnosis.finding import Diagnosis, Finding, decided
+from kullback.estimation.conditions import FEW_CLUSTERS, FEW_LEFT, ess_fraction
 from kullback.estimation.contributors import Contributor
-from kullback.estimation.estimate import FEW_CLUSTERS, FEW_LEFT, ess_fraction, from_state
+from kullback.estimation.estimate import from_state
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.summary import Summary
 from kullback.question import Question

@@ -10,18 +10,14 @@ from numpy.typing import ArrayLike
 from kullback.columns import pack
 from kullback.estimation import sequence_k3
 from kullback.estimation.auto import Auto, auto
+from kullback.estimation.conditions import assumptions, marks
 from kullback.estimation.given import with_given
 from kullback.estimation.interval import FEWEST_EFFECTIVE, NOTHING, Interval, ratio_interval
 from kullback.estimation.question_state import QuestionState
-from kullback.formulas import k_family, weights
-from kullback.formulas.claim import Claim
 from kullback.question import Question
 
-FEW_CLUSTERS = 50  # below, Student's interval is known to cover less than it says
-FEW_LEFT = 0.1  # share of tokens left by the weights, below which they decide, not the data
 TOO_FEW = "one effective cluster: no error can be told from fewer than two"
 METHODS = ("auto", "k1", "k2", "k3", "exact")
-SUMMED = "k3_of_sums"  # what a trainer computes that sums log-probs first: answered by a refusal
 COEFFICIENTS = {"k1": 0.0, "k3": 1.0}  # of r − 1, beside −log r; auto has its own
 
 
@@ -226,7 +222,7 @@ def from_state(
     """
     from kullback.estimation import rungs
 
-    if method not in (known := (*METHODS, *rungs.RUNGS, SUMMED)):
+    if method not in (known := (*METHODS, *rungs.RUNGS, sequence_k3.SUMMED)):
         raise ValueError(f"method {method!r} is none of {', '.join(known)}")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence {confidence} is not between 0 and 1")
@@ -254,8 +250,8 @@ def from_state(
         method=method,
         lam=found.lam,
         scope=scope,
-        assumptions=_assumptions(state, method, found),
-        marks=_marks(state, method, effective, in_sample),
+        assumptions=assumptions(state, method, found.unseen),
+        marks=marks(state, method, effective, in_sample),
         reason=reason,
     )
 
@@ -312,7 +308,7 @@ def no_number(state: QuestionState, method: str) -> str | None:
         return f"{state.missing} missing log-probs leave the sums of their sequences short"
     if question.weight == "cumulative" and state.missing:
         return f"{state.missing} missing log-probs break the weights of the prefixes behind them"
-    return sequence_k3.refusal(state) if method == SUMMED else None
+    return sequence_k3.refusal(state) if method == sequence_k3.SUMMED else None
 
 
 def _no_exact(state: QuestionState) -> str | None:
@@ -336,66 +332,3 @@ def _no_interval(state: QuestionState, interval: Interval, effective: float) -> 
     if effective < FEWEST_EFFECTIVE:
         return TOO_FEW
     return "the error overflows"
-
-
-def _claim(question: Question, method: str) -> Claim | None:
-    """What is proved of a mean; nothing of an exact column, which is no estimate.
-
-    What is proved of k1 is what auto needs as well.
-    """
-    term = "k1" if method == "auto" else method
-    if question.weight == "none":
-        return k_family.CLAIMS.get(term)
-    return weights.CLAIMS.get(f"weighted_{term}")
-
-
-def _is_biased(claim: Claim | None) -> bool:
-    return claim is not None and claim.unbiased_for != "KL(p||q)"
-
-
-def _assumptions(state: QuestionState, method: str, found: Auto) -> tuple[str, ...]:
-    claim = _claim(state.question, method)
-    if claim is None:
-        return () if method == SUMMED else ("the exact columns are of these policies",)
-    if _is_biased(claim):
-        return (*claim.conditions, f"p and q are close: the mean is {claim.unbiased_for}")
-    if method == "auto" and found.unseen == found.unseen:
-        return (*claim.conditions, _of_the_unseen(state, found.unseen))
-    return claim.conditions
-
-
-def _of_the_unseen(state: QuestionState, mass: float) -> str:
-    """What the upper end rests on: nothing can be said of it without."""
-    largest = -state.log_q_over_p.low
-    bound = f"{largest:.3g} nats, the largest sampled" if largest > -float("inf") else "what was"
-    return f"log p/q is at most {bound}, on the {mass:.2g} of p that may not have been sampled"
-
-
-def _marks(state: QuestionState, method: str, effective: float, in_sample: bool) -> tuple[str, ...]:
-    marks = []
-    sampled = method != "exact"
-    if _is_biased(_claim(state.question, method)):
-        marks.append("biased")
-    if in_sample and sampled:
-        marks.append("in-sample")
-    random_length = state.shortest != state.longest
-    if sampled and state.question.level == "sequence_mean" and random_length:
-        marks.append("selected-on-outcome")
-    if sampled and state.missing:
-        marks.append("missing-values")
-    if sampled and effective < FEW_CLUSTERS:
-        marks.append("few-clusters")
-    if sampled and state.question.weight != "none" and ess_fraction(state) < FEW_LEFT:
-        marks.append("weights-degenerate")
-    return tuple(marks)
-
-
-def ess_fraction(state: QuestionState) -> float:
-    """The share of the tokens that is left by the weights: (Σ w)² / (n Σ w²), at most 1.
-
-    It is 0 where the squares overflow: then one weight is all there is.
-    """
-    weight, squares = state.total("weight"), state.total("weight_squared")
-    if squares == float("inf"):
-        return 0.0
-    return weight * weight / (state.tokens * squares) if squares > 0 else float("nan")

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.estimation.auto import auto
+from kullback.estimation.conditions import FEW_CLUSTERS
 from kullback.estimation.estimate import (
-    FEW_CLUSTERS,
     TOO_FEW,
     Estimate,
     no_number,

@@ -6,6 +6,8 @@ import math
 
 from kullback.estimation.question_state import QuestionState
 
+SUMMED = "k3_of_sums"  # what a trainer computes that sums log-probs first
+
 
 def sequence_k3_error(state: QuestionState) -> float:
     """The predicted error of k3 of whole sequences, in units of their KL.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kullback.estimation.estimate import FEW_CLUSTERS
+from kullback.estimation.conditions import FEW_CLUSTERS
 from kullback.estimation.tapered import tapered
 from kullback.explaining.enumerated import WHO, Tokens, coverage, exact, sums, world
 from kullback.explaining.metrics import Metric, Worked

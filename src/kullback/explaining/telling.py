@@ -5,7 +5,7 @@ from __future__ import annotations
 from kullback.diagnosis.limits import MANY_TOKENS, OWNED
 from kullback.diagnosis.reading_faults import TOLERATED
 from kullback.estimation import contributors, repeat_state
-from kullback.estimation.estimate import FEW_CLUSTERS, FEW_LEFT
+from kullback.estimation.conditions import FEW_CLUSTERS, FEW_LEFT
 from kullback.explaining.codes import Lesson
 
 _LIMITS, _READING = "tests/diagnosis/test_limits.py", "tests/diagnosis/test_reading_faults.py"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kullback.diagnosis.sampler_tests import FEWEST_CLUSTERS, FEWEST_PREFIXES, FLOAT32_FLOOR
-from kullback.estimation.estimate import FEW_CLUSTERS, FEW_LEFT
+from kullback.estimation.conditions import FEW_CLUSTERS, FEW_LEFT
 from kullback.estimation.sampler_state import ENTROPY_FLOOR
 from kullback.estimation.terms import CLIP_BAND, TRUNCATED_AT
 from kullback.explaining.enumerated import WHO, Tokens, after_first, sums, world

@@ -15,8 +15,9 @@ from kullback.diagnosis.finding import Check, Diagnosis, Finding
 from kullback.diagnosis.reading_faults import diagnose_reading
 from kullback.diagnosis.sampler import SamplerCheck, sampler_check
 from kullback.estimation.cells import Row
+from kullback.estimation.conditions import ess_fraction
 from kullback.estimation.contributors import Contributor
-from kullback.estimation.estimate import METHODS, Estimate, ess_fraction, from_state
+from kullback.estimation.estimate import METHODS, Estimate, from_state
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.rungs import rungs_of
 from kullback.estimation.summary import Summary

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from kullback.question import Question
 ASKED = Question("p", "q", level="sequence_sum")
 
 
-def shifted(shift: float, sequences: int, length: int) -> dict[str, np.ndarray]:
+def shifted(shift: float, sequences: int, length: int) -> dict[str, Any]:
     x = np.random.default_rng(1).normal(shift, 1.0, size=(sequences, length))
     return {"p": -0.5 * (x - shift) ** 2, "q": -0.5 * x**2}
 
@@ -51,7 +52,7 @@ def test_it_is_refused_and_says_how_far_off_it_would_be() -> None:
 
 
 def test_elsewhere_it_is_refused_with_another_reason() -> None:
-    logs = {f"log_{role}": one for role, one in shifted(0.1, 8, 10).items()}
+    logs: dict[str, Any] = {f"log_{role}": one for role, one in shifted(0.1, 8, 10).items()}
     assert "ask per sequence" in str(kb.estimate(**logs, method="k3_of_sums"))
     third = kb.estimate(
         **logs, log_sampler=logs["log_p"] - 0.01, level="sequence_sum", method="k3_of_sums"

@@ -118,7 +118,7 @@ def advice(one: dict[str, Any]) -> list[str]:
     if told["clusters_for_a_tenth"] is not None:
         kind = one["estimates"]["auto"]["scope"].removeprefix("new ")
         said.append(
-            f"For an interval of ± 10 % by {told['method']} it takes about "
+            f"For an interval of ±10% by {told['method']} it takes about "
             f"{told['clusters_for_a_tenth']} {kind}; there are {counts['clusters']}."
         )
     return said

@@ -10,7 +10,7 @@ from score import row
 from kullback.reporting.figures import Figure, intervals
 
 LOW = 0.9  # what an interval of 95 % should not fall below
-COLORS = {"k1": "var(--blue)", "k3": "var(--orange)"}
+COLORS = {"auto": "var(--green)", "k1": "var(--blue)", "k3": "var(--orange)"}
 
 
 def coverage(found: list[dict[str, Any]]) -> Figure:
@@ -19,7 +19,7 @@ def coverage(found: list[dict[str, Any]]) -> Figure:
     bad = {m: sum(row(one, m)["coverage"] < LOW for one in found) for m in COLORS}
     title = (
         f"In {bad['k3']} of {len(found)} cells the 95 % interval around k3 holds in less than "
-        f"{LOW:.0%} of samples, in {bad['k1']} that around k1."
+        f"{LOW:.0%} of samples, in {bad['k1']} that around k1, in {bad['auto']} that of auto."
     )
     note = "A point is the median cell of a family; the line reaches from its worst to its best."
     return intervals(title, rows, "share of samples", groups=COLORS, legend="method", note=note)
@@ -31,7 +31,7 @@ def regret(found: list[dict[str, Any]]) -> Figure:
     most = {m: max(row(one, m)["regret"] for one in found) for m in COLORS}
     title = (
         f"k1 is up to {most['k1']:.0f} times as far off as the better one of the two, k3 up to "
-        f"{most['k3']:.0f} times."
+        f"{most['k3']:.0f} times, auto up to {most['auto']:.1f}."
     )
     note = (
         "Error over the exact smaller one of the two; 1 is best. k3's error in samples that saw no "

@@ -73,7 +73,7 @@ class Estimate:
         what = f"{self.question} by {self.method}{how}"
         if self.mean != self.mean:
             return f"{what}: no number ({self.reason})"
-        span = f"[{self.low:.3g}, {self.high:.3g}] at {self.confidence:.0%}"
+        span = f"[{self.low:.3g}, {self.high:.3g}] at {100 * self.confidence:.4g}%"
         marks = f"; {', '.join(self.marks)}" if self.marks else ""
         return f"{what}: {self.mean:.4g} {self.unit}, {self.reason or span}{marks}"
 

@@ -126,3 +126,17 @@ def test_the_tables_of_the_pages_are_those_of_the_arena():
         assert page.filled(text, found) == text, path.name
         parts += [part for _, part, _ in page.MARKED.findall(text)]
     assert sorted(parts) == sorted(page.PARTS)
+
+
+def test_how_often_the_adviser_is_wrong():
+    lines = (ROOT / "results" / "arena" / "advice.jsonl").read_text(encoding="utf-8").splitlines()
+    cells = [json.loads(line) for line in lines]
+    wrong = {"k1": "smooth", "k3": "holes"}
+    shares = [one["sampled"].get(wrong[one["better"]], 0) / 200 for one in cells]
+    page = (ROOT / "docs" / "what-to-log.md").read_text(encoding="utf-8")
+    assert f"{len(cells)} kinds of sample" in page
+    assert f"wrong one in {sum(shares) / len(shares):.1%} of".replace("%", " %") in " ".join(
+        page.split()
+    )
+    assert f"in {max(shares):.0%} of the worst kind".replace("%", " %") in page
+    assert all(sum(one["sampled"].values()) == 200 for one in cells)

@@ -32,7 +32,7 @@ from kullback.worlds.tables import head
 
 RESULTS = Path(__file__).parents[2] / "results" / "arena"
 ROUND, LISTED, SHARE = 100, 20, 0.05
-METHODS = ("k1", "partial", "bound", "subset alone", "subset", "rao_blackwell")
+METHODS = ("k1", "auto", "partial", "bound", "subset alone", "subset", "rao_blackwell")
 CELLS = (
     "drift 0.05 n 4096",
     "drift 0.2 n 256",
@@ -56,8 +56,8 @@ CELLS = (
     "smollm2 strong prompts 64",
     "smollm2 strong prompts 256",
 )
-NOTES = """The same samples by what was logged of them. *k1* has the log-probs of the sampled
-tokens; *partial* and *bound* the {k} largest of either policy as well; *subset alone* and *subset*
+NOTES = """The same samples by what was logged of them. *k1* and *auto* have the log-probs of the
+sampled tokens; *partial* and *bound* the {k} largest of either policy as well; *subset alone* and *subset*
 the exact KL at {share:.0%} of the positions, the second with the bound at all of them;
 *rao_blackwell* the exact KL at every position. Error and bias are relative to the KL, *width* is
 that of the 95 % interval over that of k1's. *bound* is no estimate: its bias is what the tokens

@@ -57,8 +57,8 @@ CELLS = (
     "smollm2 strong prompts 256",
 )
 NOTES = """The same samples by what was logged of them. *k1* and *auto* have the log-probs of the
-sampled tokens; *partial* and *bound* the {k} largest of either policy as well; *subset alone* and *subset*
-the exact KL at {share:.0%} of the positions, the second with the bound at all of them;
+sampled tokens; *partial* and *bound* the {k} largest of either policy as well; *subset alone* and
+*subset* the exact KL at {share:.0%} of the positions, the second with the bound at all of them;
 *rao_blackwell* the exact KL at every position. Error and bias are relative to the KL, *width* is
 that of the 95 % interval over that of k1's. *bound* is no estimate: its bias is what the tokens
 outside the lists hold, and its coverage says so. The binomial error of a coverage of 0.95 is

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ P = zipf(RNG, contexts=CONTEXTS, alphabet=ALPHABET)
 Q = drifted(RNG, P, 0.5)
 CONTEXT = RNG.integers(CONTEXTS, size=SHAPE)
 DRAWN = np.array([[RNG.choice(ALPHABET, p=np.exp(P[c])) for c in row] for row in CONTEXT])
-LOGS = {"log_p": P[CONTEXT, DRAWN], "log_q": Q[CONTEXT, DRAWN]}
+LOGS: dict[str, Any] = {"log_p": P[CONTEXT, DRAWN], "log_q": Q[CONTEXT, DRAWN]}
 EXACT = (np.exp(P) * (P - Q)).sum(axis=1)[CONTEXT]
 
 
@@ -30,28 +32,28 @@ def appended(table: np.ndarray, *, first: bool = False) -> tuple[np.ndarray, np.
         np.where(inside, -1, DRAWN)[..., None],
         np.where(inside, np.nan, table[CONTEXT, DRAWN])[..., None],
     )
-    order = (-1,) if not first else ()
-    parts = [(ids, logs), extra] if order else [extra, (ids, logs)]
-    return tuple(np.concatenate(pair, axis=-1) for pair in zip(*parts, strict=True))
+    parts = [extra, (ids, logs)] if first else [(ids, logs), extra]
+    ids, logs = (np.concatenate(pair, axis=-1) for pair in zip(*parts, strict=True))
+    return ids, logs
 
 
-HEADS = {"top_p": listed(P), "top_q": listed(Q), "tokens": DRAWN}
+HEADS: dict[str, Any] = {"top_p": listed(P), "top_q": listed(Q), "tokens": DRAWN}
 CLEAN = kb.estimate(**LOGS, **HEADS)
 
 
 def test_the_rung_follows_from_what_is_given():
     some = np.where(RNG.random(SHAPE) < 0.6, EXACT, np.nan)
     few = np.where(RNG.random(SHAPE) < 0.05, EXACT, np.nan)
-    heads = {"top_p": listed(P), "top_q": listed(Q), "tokens": DRAWN}
-    for more, method in [
+    cases: list[tuple[dict[str, Any], str]] = [
         ({}, "auto"),
-        (heads, "partial"),
-        (heads | {"exact": few}, "partial"),
-        (heads | {"exact": some}, "subset"),
+        (HEADS, "partial"),
+        (HEADS | {"exact": few}, "partial"),
+        (HEADS | {"exact": some}, "subset"),
         ({"exact": some}, "subset"),
         ({"exact": EXACT}, "rao_blackwell"),
         ({"logits_p": P[CONTEXT] + 3, "logits_q": Q[CONTEXT]}, "rao_blackwell"),
-    ]:
+    ]
+    for more, method in cases:
         assert kb.estimate(**LOGS, **more).method == method
     assert CLEAN.low < EXACT.mean() < CLEAN.high
     assert CLEAN.standard_error < kb.estimate(**LOGS).standard_error
@@ -89,17 +91,18 @@ def test_taken_as_head_the_appended_token_would_bias_it():
 
 def test_flat_arrays_and_padding():
     mask = np.arange(SHAPE[1]) < RNG.integers(3, SHAPE[1] + 1, size=(SHAPE[0], 1))
-    heads = {"top_p": listed(P), "top_q": listed(Q)}
+    heads: dict[str, Any] = {"top_p": listed(P), "top_q": listed(Q)}
     clusters = np.arange(SHAPE[0])
     tokens = np.where(mask, DRAWN, 0)
     padded = kb.estimate(**LOGS, **heads, tokens=tokens, mask=mask, clusters=clusters)
+    cut: dict[str, Any] = {name: tuple(one[mask] for one in pair) for name, pair in heads.items()}
     flat = kb.estimate(
         clusters=clusters,
         log_p=LOGS["log_p"][mask],
         log_q=LOGS["log_q"][mask],
         lengths=mask.sum(axis=1),
         tokens=DRAWN[mask],
-        **{name: tuple(one[mask] for one in pair) for name, pair in heads.items()},
+        **cut,
     )
     assert flat.mean == pytest.approx(padded.mean, rel=1e-12)
     assert flat.count == padded.count == mask.sum()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,13 +13,14 @@ from kullback.estimation.rungs_state import NAMES, RungsState, too_heavy
 from kullback.estimation.terms import Usable
 from kullback.formulas import partial
 from kullback.question import Question
-from kullback.worlds import CLEAN_WORLDS
+from kullback.worlds import CLEAN_WORLDS, Mixture
 
 ASKED = Question("rollout", "reference")
 WORLD = CLEAN_WORLDS["smooth"](24)
 
 
 def batch(seed: int = 0) -> kb.Columns:
+    assert isinstance(WORLD, Mixture)
     return WORLD.sample(np.random.default_rng(seed), exact=True, top_k=5)
 
 
@@ -32,16 +34,20 @@ def by_hand(columns: kb.Columns) -> dict[str, float]:
     p, q = columns.top_k["rollout"], columns.top_k["reference"]
     log_r = columns.log_probs["reference"] - columns.log_probs["rollout"]
     exact = columns.exact[str(ASKED)]
+    assert columns.tokens is not None
     for t in range(len(columns)):
-        mine, theirs = (dict(zip(h.ids[t].tolist(), h.log_probs[t].tolist())) for h in (p, q))  # noqa: B905
+        mine, theirs = (
+            dict(zip(h.ids[t].tolist(), h.log_probs[t].tolist(), strict=True)) for h in (p, q)
+        )
         both = [i for i in mine if i in theirs and i >= 0]
         head = partial.head(log_p=[mine[i] for i in both], log_q=[theirs[i] for i in both])
         inside = columns.tokens[t] in both
-        draw = {"log_q_over_p": log_r[t], "inside": inside, "head": head}
+        draw: dict[str, Any] = {"log_q_over_p": log_r[t], "inside": inside, "head": head}
         control, guess = partial.head_control(inside=inside, head=head), partial.centre(head)
         one = partial.conditional(**draw)
         # Given the prefix, E[form · control] over the head is known, and the rest was drawn.
         cross = (0.0 if inside else one * control) - head.p * head.mean * head.p_tail
+        bound = 0.0 if np.isnan(exact[t]) else float(partial.lower_bound(head))
         added = {
             "headed": bool(both),
             "conditional": one + log_r[t],
@@ -58,7 +64,7 @@ def by_hand(columns: kb.Columns) -> dict[str, float]:
             "biased_head_renormalized": partial.biased_head_renormalized(head),
             "known": not np.isnan(exact[t]),
             "known_exact": np.nan_to_num(exact[t]),
-            "known_bound": (bound := 0.0 if np.isnan(exact[t]) else partial.lower_bound(head)),
+            "known_bound": bound,
             "known_cross": bound * np.nan_to_num(exact[t]),
             "known_square": bound**2,
             "known_k3": 0.0 if np.isnan(exact[t]) else kb.k3(draw["log_q_over_p"]),

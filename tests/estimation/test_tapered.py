@@ -133,7 +133,7 @@ def test_smooth_pairs_get_nearly_k3_and_hidden_holes_k1() -> None:
 
 def test_k1_where_a_coefficient_cannot_be_told() -> None:
     rng = np.random.default_rng(6)
-    few = rng.normal(0, 0.1, size=7)
+    few = rng.normal(0, 0.1, size=4)
     overflowing = np.append(rng.normal(0, 0.1, size=19), 800.0)
     for log_r in (few, overflowing, np.full(30, -0.1), np.zeros(30)):
         found = of(log_r)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,11 @@ def test_the_sums_of_a_head():
 
 def test_each_form_by_hand():
     found, log_r = head(0, 1), np.log(Q / P)
-    draw = {"log_q_over_p": log_r, "inside": np.array([True, True, False]), "head": found}
+    draw: dict[str, Any] = {
+        "log_q_over_p": log_r,
+        "inside": np.array([True, True, False]),
+        "head": found,
+    }
     nats = 0.6 * np.log(2)
     assert partial.plain(**draw) == pytest.approx([nats, nats, nats - np.log(4)])
     assert partial.conditional(**draw) == pytest.approx([nats / 0.9, nats / 0.9, -np.log(4)])
@@ -39,7 +45,7 @@ def test_each_form_by_hand():
 
 def test_without_an_id_all_is_k1_or_nothing():
     found, log_r = head(), np.log(Q / P)
-    draw = {"log_q_over_p": log_r, "inside": np.zeros(3, bool), "head": found}
+    draw: dict[str, Any] = {"log_q_over_p": log_r, "inside": np.zeros(3, bool), "head": found}
     for form in (partial.plain, partial.conditional):
         np.testing.assert_array_equal(form(**draw), k1(log_r))
     nothing = (partial.lower_bound, partial.centre, partial.biased_head)

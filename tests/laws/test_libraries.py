@@ -63,7 +63,11 @@ def partly_exact(form: str) -> Callable[..., Any]:
         known = top_k.head(log_p=p[..., :2], log_q=q[..., :2])
         if form in ("lower_bound", "centre", "biased_head_renormalized"):
             return getattr(top_k, form)(known)
-        draw = {"log_q_over_p": (q - p)[..., 2], "inside": p[..., 2] < -1.5, "head": known}
+        draw: dict[str, Any] = {
+            "log_q_over_p": (q - p)[..., 2],
+            "inside": p[..., 2] < -1.5,
+            "head": known,
+        }
         return getattr(top_k, form)(**draw)
 
     return value

@@ -355,7 +355,7 @@ def test_h_partly_exact(pair: dict[str, Any], row: dict[str, Any]) -> None:
     inside = np.isin(np.arange(len(p)), pair["order"][: int(row["k"])])
     log_p, log_q = np.log(p), np.log(q)
     known = partial.head(log_p=log_p[inside], log_q=log_q[inside])
-    draw = {"log_q_over_p": log_q - log_p, "inside": inside, "head": known}
+    draw: dict[str, Any] = {"log_q_over_p": log_q - log_p, "inside": inside, "head": known}
     conditional, tail = partial.conditional(**draw), partial.tail_control(**draw)
     outside = partial.head_control(inside=inside, head=known)
     nothing_left = int(row["k"]) == len(p)

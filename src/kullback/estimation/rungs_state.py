@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,8 +84,8 @@ class RungsState:
                 for role in (question.p, question.q)
             )
             if heads is not None and columns.tokens is not None:
-                parts = (TopK(one.ids[here], one.log_probs[here]) for one in heads)
-                heavy += _add_heads(rows, *parts, columns.tokens[here], q - p, used)
+                mine, theirs = (TopK(one.ids[here], one.log_probs[here]) for one in heads)
+                heavy += _add_heads(rows, mine, theirs, columns.tokens[here], q - p, used)
             if exact is not None:
                 _add_known(rows, exact[here])
                 rows[ROW["known_k3"]] = np.where(rows[ROW["known"]] > 0, k3(q - p), 0.0)
@@ -139,7 +140,7 @@ def _add_heads(
     head = partial.head(log_p=log_p, log_q=log_q)
     there = known.any(axis=1)
     rows[ROW["headed"]] = there
-    form = {"log_q_over_p": log_q_over_p, "inside": inside, "head": head}
+    form: dict[str, Any] = {"log_q_over_p": log_q_over_p, "inside": inside, "head": head}
     rows[ROW["conditional"]] = np.where(there, partial.conditional(**form) - k1(log_q_over_p), 0.0)
     control, guess = partial.head_control(inside=inside, head=head), partial.centre(head)
     rows[ROW["control"]], rows[ROW["centred"]] = control, guess * control

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kullback.estimation.interval import ratio_error
 
-FEWEST = 8.0  # effective clusters; a coefficient fitted to fewer is noise
+FEWEST = 5.0  # effective clusters; a coefficient fitted to fewer is noise
 OWNED = 0.75  # of the squares of r − 1: a cluster with more has met what no other has
 FLAT = 1e-10  # of the squares of r − 1: a spread below is rounding, and its coefficient nonsense
 # By R = se(k1)/se(k_λ): up to a standard errors of disagreement k_λ stands, from b on k1. Of the
@@ -75,7 +75,7 @@ def tapered(
         k1: Sum of k1 over each cluster, [clusters].
         k3: Sum of k3 over each cluster; beyond all floats where r is.
         sizes: Tokens or sequences of each cluster.
-        effective: Effective number of clusters; below eight the mean is that of k1.
+        effective: Effective number of clusters; below five the mean is that of k1.
 
     Example:
         >>> log_r = np.linspace(-0.3, 0.3, 64)

@@ -12,6 +12,7 @@ from kullback.estimation.interval import (
     ratio_error,
     ratio_interval,
     skewed_reach,
+    widened_interval,
 )
 
 PROPERTY = settings(derandomize=True, deadline=None)
@@ -131,3 +132,19 @@ def test_skewed_means_are_held_more_often(clusters: int) -> None:
         missed["skewed"] += values.mean() + reach * error < np.exp(0.5)
     assert missed["skewed"] < 0.7 * missed["student"]
     assert missed["skewed"] < 4000 * 0.05
+
+
+def test_a_widened_interval_is_students_where_nothing_is_skewed() -> None:
+    how = {"effective": 40.0, "confidence": 0.9}
+    symmetric = np.concatenate([1 + np.arange(20) / 20, 1 - np.arange(20) / 20])
+    student, widened = (
+        form(symmetric, np.ones(40), **how) for form in (ratio_interval, widened_interval)
+    )
+    assert widened == pytest.approx(student, rel=1e-9)
+    skewed = np.random.default_rng(7).lognormal(0, 1, size=40)
+    student, widened = (
+        form(skewed, np.ones(40), **how) for form in (ratio_interval, widened_interval)
+    )
+    assert (widened.low, widened.mean) == (student.low, student.mean)
+    assert widened.high > student.high
+    assert identical(widened_interval(skewed[:1], np.ones(1), **how), skewed[0], *[np.nan] * 3)

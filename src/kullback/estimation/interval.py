@@ -130,3 +130,29 @@ def ratio_interval(
         return NOTHING._replace(mean=mean)
     reach = float(stdtrit(effective - 1, (1 + confidence) / 2)) * error
     return Interval(mean, mean - reach, mean + reach, error)
+
+
+def widened_interval(
+    above: NDArray[np.float64],
+    below: NDArray[np.float64],
+    *,
+    effective: float,
+    confidence: float,
+) -> Interval:
+    """As ``ratio_interval``, with each end widened where the clusters are skewed towards it.
+
+    Example:
+        >>> sums = np.array([0.0] * 63 + [64.0])
+        >>> found = widened_interval(sums, np.ones(64), effective=64.0, confidence=0.95)
+        >>> round(found.low, 1), found.mean, round(found.high, 1)
+        (-1.0, 1.0, 7.3)
+    """
+    from scipy.special import stdtrit
+
+    found = ratio_interval(above, below, effective=effective, confidence=confidence)
+    if found.low != found.low:
+        return found
+    t = float(stdtrit(effective - 1, (1 + confidence) / 2))
+    down, up = (skewed_reach(above, below, t, upward=upward) for upward in (False, True))
+    low, high = found.mean - down * found.standard_error, found.mean + up * found.standard_error
+    return found._replace(low=low, high=high)

@@ -17,7 +17,7 @@ from kullback.estimation.estimate import (
     ratio_of,
     sizes_of,
 )
-from kullback.estimation.interval import FEWEST_EFFECTIVE, NOTHING, Interval, ratio_interval
+from kullback.estimation.interval import FEWEST_EFFECTIVE, NOTHING, Interval, widened_interval
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.rungs_state import FEWEST_KNOWN, FEWEST_SAMPLED, ROW
 from kullback.formulas import partial
@@ -96,10 +96,10 @@ def from_rungs(
 
 
 def _interval(state: QuestionState, found: Adjusted, confidence: float) -> tuple[Interval, float]:
-    """Student's interval; with a control whose tail is heavy, the tapered one, and its λ."""
+    """The widened interval; with a control whose tail is heavy, the tapered one, and its λ."""
     how = {"effective": found.effective, "confidence": confidence}
     if found.control is None:
-        return ratio_interval(found.above, found.below, **how), NOTHING.mean
+        return widened_interval(found.above, found.below, **how), NOTHING.mean
     tapered = auto(state, found.above, found.above + found.control, found.below, **how)
     return tapered.interval, tapered.lam
 

@@ -140,3 +140,95 @@ def test_how_often_the_adviser_is_wrong():
     )
     assert f"in {max(shares):.0%} of the worst kind".replace("%", " %") in page
     assert all(sum(one["sampled"].values()) == 200 for one in cells)
+
+
+def recorded_looks() -> tuple[int, dict[tuple[str, int, float], dict]]:
+    found = json.loads((ROOT / "results" / "looks.json").read_text())
+    cells = {(c["world"], c["prompts"], c["over"]): c["rules"] for c in found["cells"]}
+    return found["runs"], cells
+
+
+def share_rows() -> list[str]:
+    """Percent of runs with an alarm in 100 looks at the limit, with 16 and with 64 prompts each."""
+    runs, cells = recorded_looks()
+    worlds = list(dict.fromkeys(world for world, _, _ in cells))
+    rows = []
+    for rule in cells["alike", 16, 1.0]:
+        columns = []
+        for world in worlds:
+            alarms = [cells[world, prompts, 1.0][rule]["alarms"] for prompts in (16, 64)]
+            columns.append(", ".join(f"{100 * count / runs:.0f}" for count in alarms))
+        rows.append(f"| {rule} | {' | '.join(columns)} |")
+    return rows
+
+
+def power_rows() -> list[str]:
+    """Median look of the alarm with 16 prompts each: one state, anew every 10, at every look."""
+    _, cells = recorded_looks()
+    states = ("evidence", "evidence, anew every 10 looks", "evidence, anew every look")
+    rows = []
+    for world in dict.fromkeys(world for world, _, _ in cells):
+        columns = []
+        for over in (1.25, 1.5, 2.0, 4.0):
+            looks = [cells[world, 16, over][one]["median_look"] for one in states]
+            columns.append(", ".join("–" if look is None else str(look) for look in looks))
+        rows.append(f"| {world} | {' | '.join(columns)} |")
+    return rows
+
+
+def stop_rows() -> list[str]:
+    """Where PPO's rules stop: median of the exact KL over the limit, and shares below it."""
+    found = json.loads((ROOT / "results" / "reused_batch.json").read_text())
+    rows = []
+    for rule in found["cells"][0]["rules"]:
+        columns = []
+        for cell in found["cells"]:
+            one = cell["rules"][rule]
+            low, middle, high = one["exact_over_limit"]
+            columns.append(f"{middle:.2f} ({low:.2f} to {high:.2f})")
+            early = (one["too_early"], one["too_early_here"])
+            columns += [f"{100 * stops / found['runs']:.0f} %" for stops in early]
+        rows.append(f"| {rule} | {' | '.join(columns)} |")
+    return rows
+
+
+def test_how_often_rules_alarm_and_where_they_stop():
+    """The three tables of docs/is-the-kl-above-my-limit.md."""
+    page = (ROOT / "docs" / "is-the-kl-above-my-limit.md").read_text(encoding="utf-8")
+    for rows in (share_rows(), power_rows(), stop_rows()):
+        assert len(rows) > 5
+        assert "\n".join(rows) in page
+
+
+def test_how_much_too_large_k3_is_on_what_was_trained_on():
+    """The prose below the last table of docs/is-the-kl-above-my-limit.md."""
+    page = " ".join((ROOT / "docs" / "is-the-kl-above-my-limit.md").read_text().split())
+    cells = json.loads((ROOT / "results" / "reused_batch.json").read_text())["cells"]
+    few, many = (cell["over_the_exact_kl_where_it_crosses_the_limit"] for cell in cells)
+    mean = {name: (few[name]["mean"], many[name]["mean"]) for name in few}
+    assert "{:.2f} times as large with 16 prompts and {:.2f} times".format(*mean["k3"]) in page
+    assert "({:.2f} and {:.2f} times)".format(*mean["these prompts"]) in page
+    assert {f"{ratio:.2f}" for ratio in mean["held-out k3"]} == {"0.99"}
+
+
+def test_how_long_one_state_needs_after_a_change():
+    page = " ".join((ROOT / "docs" / "is-the-kl-above-my-limit.md").read_text().split())
+    few, many = json.loads((ROOT / "results" / "looks.json").read_text())["changes"]
+    looks = [cell["rules"]["evidence"]["median_looks_after"] for cell in (few, many)]
+    assert "takes one state {} looks more ({} with 64 prompts each)".format(*looks) in page
+    for cell in (few, many):
+        assert cell["rules"]["evidence, anew every 10 looks"]["median_looks_after"] == 1
+        assert all(one["false"] == one["missed"] == 0 for one in cell["rules"].values())
+
+
+def test_evidence_alarms_falsely_in_at_most_5_percent():
+    """In every recorded cell at or below the limit; 400 runs."""
+    runs, cells = recorded_looks()
+    at_most = [
+        one["alarms"] / runs
+        for (_, _, over), rules in cells.items()
+        for rule, one in rules.items()
+        if over <= 1 and rule.startswith("evidence")
+    ]
+    assert len(at_most) == 72
+    assert max(at_most) <= 0.05

@@ -30,7 +30,7 @@ def state(columns: kb.Columns, asked: Question = ASKED) -> RungsState:
 
 def by_hand(columns: kb.Columns) -> dict[str, float]:
     """The sums of one batch, a token at a time."""
-    sums = dict.fromkeys(NAMES, 0.0)
+    sums: dict[str, float] = dict.fromkeys(NAMES, 0.0)
     p, q = columns.top_k["rollout"], columns.top_k["reference"]
     log_r = columns.log_probs["reference"] - columns.log_probs["rollout"]
     exact = columns.exact[str(ASKED)]

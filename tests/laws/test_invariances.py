@@ -174,6 +174,7 @@ def without_places(report: dict[str, Any]) -> list[dict[str, Any]]:
     questions = [one | {"trust": None} for one in report["questions"]]
     for one in questions:
         one["top"] = [top | {"source": None} for top in one["top"]]
+        one["advice"] = one["advice"] | {"where": len(one["advice"]["where"])}
     return questions
 
 

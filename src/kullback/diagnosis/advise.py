@@ -132,7 +132,7 @@ def advise(
         >>> found.method, found.verdict, found.certainty
         ('auto', 'cannot-tell', 'none')
         >>> found.needed(0.0005)  # sequences for ± 0.0005 nats; there are 64
-        922
+        951
     """
     if summary is not None and p is None and q is None:
         return tuple(_of_state(one, state) for one, state in summary.questions.items())

@@ -63,3 +63,12 @@ def test_no_interval_holds_nothing():
     certain = kb.estimate(log_p=[[-1.0]] * 2, log_q=[[-1.5]] * 2, method="k1")
     assert rungs.kept(certain, certain, 0.25)["below"] == 1
     assert rungs.kept(certain, certain, 0.75)["above"] == 1
+
+
+def test_the_recorded_page_is_made_of_the_recorded_sums():
+    text = (rungs.RESULTS / "rungs.jsonl").read_text(encoding="utf-8")
+    found = [rungs.json.loads(line) for line in text.splitlines()]
+    page = (rungs.RESULTS / "rungs.md").read_text(encoding="utf-8")
+    assert tuple(one["name"] for one in found) == rungs.CELLS
+    assert page.endswith(rungs.lines(found) + "\n")
+    assert all(sums["seeds"] == 500 for one in found for sums in one["sums"].values())

@@ -106,7 +106,7 @@ def estimate(
     Unbiased by k1 if q (and, under a third sampler, p) was fixed before the tokens were sampled
     and nothing was selected on the outcome, at ``sequence_sum`` and, to first order, at
     ``token_mean``, which is a ratio. ``auto`` is k1 + λ(r − 1), with λ from the data and drawn
-    back to 0 where k1 and k3 disagree (``estimation/tapered.py``): never much worse than the
+    back to 0 where k1 and k3 disagree (``estimation/tapered.py``): seldom much worse than the
     better of the two, several times better than k1 where policies are close, and low by up to 1.2,
     1.9 or 2.5 standard errors of k1 (7, 28 or 100 times noisier than k_λ) where q has mass that
     was not sampled. By auto and k1 it can be negative, by k2, k3 and exact it cannot. It is a

@@ -43,6 +43,30 @@ def test_rows_of_distributions_count_alike() -> None:
     assert abs(both.S - by_hand) < 1e-12
 
 
+@pytest.mark.parametrize(
+    ("p", "q", "verdict", "why"),
+    [
+        ([0.5, 0.5], [0.5, 0.5], "cannot-tell", "are equal"),
+        ([0.5, 0.5], [1.0, 0.0], "cannot-tell", "is infinite"),
+        ([1.0, 0.0], [0.5, 0.5], "holes", "no sample of p shows it"),
+    ],
+)
+def test_where_there_is_no_shape_the_reason_says_why(p, q, verdict: str, why: str) -> None:
+    [found] = advise(p=p, q=q)
+    assert (found.verdict, found.method) == (verdict, "k1")
+    assert np.isnan(found.S)
+    assert why in found.why[0]
+
+
+def test_tokens_of_rows_vary_within_and_between_them() -> None:
+    """The exact variance of a token of a random row, by the joint distribution of both."""
+    p, q = np.array([[0.5, 0.5], [0.1, 0.9]]), np.array([[0.45, 0.55], [0.3, 0.7]])
+    [found] = advise(p=p, q=q)
+    terms = np.log(p / q) if found.method == "k1" else q / p - 1 - np.log(q / p)
+    variance = (p / 2 * terms**2).sum() - (p / 2 * terms).sum() ** 2
+    assert found.half_width == pytest.approx(1.96 * np.sqrt(variance), rel=1e-12)
+
+
 def test_the_tokens_needed_follow_from_the_variance() -> None:
     [found] = advise(p=[0.5, 0.5], q=[0.4, 0.6])
     pair = kb.shape([0.5, 0.5], [0.4, 0.6])

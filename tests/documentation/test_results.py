@@ -232,3 +232,12 @@ def test_evidence_alarms_falsely_in_at_most_5_percent():
     ]
     assert len(at_most) == 72
     assert max(at_most) <= 0.05
+
+
+def test_what_an_estimate_costs_per_step():
+    found = json.loads((ROOT / "results" / "per_step.json").read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "in-training.md").read_text(encoding="utf-8")
+    said = re.search(r"A step of (\d+),000 tokens takes (\d+) milliseconds", page)
+    assert said
+    assert int(said[1]) == round(found["tokens"] / 1000)
+    assert int(said[2]) == round(found["cpu_time"]["kb.estimate, auto"]["ms"])

@@ -143,33 +143,46 @@ def advise(
 
 def _of_distributions(p: ArrayLike, q: ArrayLike) -> Advice:
     pair = shape(p, q)
-    chi2, jeffreys, variances = (
-        float(np.mean(one))
-        for one in (pair.chi2_qp, pair.jeffreys, np.minimum(pair.variance_k1, pair.variance_k3))
-    )
-    s = chi2 / (2 * jeffreys) if jeffreys > 0 else math.nan
-    verdict = (
-        {True: "smooth", False: "holes"}[s < 1] if math.isfinite(s) or s > 1 else "cannot-tell"
-    )
-    why = f"S = χ²/(2J) is {s:.3g}: " + (
-        "k3 varies less than k1" if s < 1 else "k1 varies less than k3"
-    )
+    kl, other, chi2 = (float(np.mean(x)) for x in (pair.kl_pq, pair.kl_qp, pair.chi2_qp))
+    verdict, s, why = _of_moments(kl, other, chi2)
+    method = "k3" if verdict == "smooth" else "k1"
+    within = pair.variance_k3 if method == "k3" else pair.variance_k1
     return Advice(
         question=Question("p", "q"),
-        method="k3" if s < 1 else "k1",
+        method=method,
         verdict=verdict,
-        certainty="exact",
+        certainty="none" if verdict == "cannot-tell" else "exact",
         S=s,
-        lam=jeffreys / chi2 if chi2 > 0 else math.nan,
+        lam=(kl + other) / chi2 if 0 < chi2 < math.inf else math.nan,
         chi2=chi2,
-        jeffreys=jeffreys,
+        jeffreys=kl + other,
         why=(why,),
         where=(),
         next_rungs=(),
         estimate=None,
-        half_width=1.96 * math.sqrt(variances),
+        # A token is drawn at one of the rows, whose KLs differ.
+        half_width=1.96 * math.sqrt(float(np.mean(within) + _spread(pair.kl_pq))),
         count=1,
     )
+
+
+def _spread(kl: ArrayLike) -> float:
+    with np.errstate(invalid="ignore"):  # of infinite ones
+        return float(np.var(kl))
+
+
+def _of_moments(kl: float, other: float, chi2: float) -> tuple[str, float, str]:
+    """The verdict, S, and why, from KL(p‖q), KL(q‖p) and χ²."""
+    if kl == math.inf:
+        return "cannot-tell", math.nan, "KL(p||q) is infinite: p has mass where q has none"
+    if other == math.inf:
+        said = "q has mass where p has none: no sample of p shows it, and k3 is too low by it"
+        return "holes", math.nan, said
+    if not kl + other > 0:
+        return "cannot-tell", math.nan, "p and q are equal: k1 and k3 are 0"
+    s = chi2 / (2 * (kl + other))
+    less = "k3 varies less than k1" if s < 1 else "k1 varies less than k3"
+    return "smooth" if s < 1 else "holes", s, f"S = χ²/(2J) is {s:.3g}: {less}"
 
 
 def _of_state(question: Question, state: QuestionState) -> Advice:

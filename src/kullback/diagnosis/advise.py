@@ -166,7 +166,7 @@ def _of_distributions(p: ArrayLike, q: ArrayLike) -> Advice:
     )
 
 
-def _spread(kl: ArrayLike) -> float:
+def _spread(kl: Any) -> float:
     with np.errstate(invalid="ignore"):  # of infinite ones
         return float(np.var(kl))
 

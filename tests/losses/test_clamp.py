@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import kullback as kb
 
-LOG_P = np.array([[-4.0, -1.0, -0.5, np.nan], [-9.0, -0.25, -30.0, -1.0]])
-LOG_Q = np.array([[-1.0, -1.1, -0.75, np.nan], [-2.0, -0.5, -1.0, -1.0]])
-MASK = np.array([[1, 1, 1, 0], [1, 1, 1, 1]])
+LOG_P: Any = np.array([[-4.0, -1.0, -0.5, np.nan], [-9.0, -0.25, -30.0, -1.0]])
+LOG_Q: Any = np.array([[-1.0, -1.1, -0.75, np.nan], [-2.0, -0.5, -1.0, -1.0]])
+MASK: Any = np.array([[1, 1, 1, 0], [1, 1, 1, 1]])
 
 
 @pytest.mark.parametrize("form", ["k1", "k2", "k3"])

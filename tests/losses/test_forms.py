@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -311,6 +311,6 @@ def test_a_baseline_that_knows_only_the_prefix_leaves_the_mean(setting, gradient
     arrays = [lang.by_token(role) for role in (p, q, s)] + [lang.alive, lang.along(lang.kl(p, q))]
     means = []
     for times in (0.0, 3.0):
-        rows = torch.func.vmap(lambda *given, times=times: one(*given, times))(*arrays)
+        rows = torch.func.vmap(partial(one, times=times))(*arrays)
         means.append(lang.slope((lang.probability(s).detach() * rows).sum()))
     assert same(*means)

@@ -20,8 +20,8 @@ P, Q, S = (-RNG.exponential(1.0, SHAPE) for _ in range(3))
 MASK = np.arange(6) < np.array([6, 3, 1, 5])[:, None]
 KL = RNG.exponential(0.2, SHAPE)
 NAMES = ("log_p", "log_q", "log_sampler")
-OFF = {"log_p": P, "log_q": Q, "log_sampler": S}
-ON = {"log_p": P, "log_q": Q}
+OFF: dict[str, Any] = {"log_p": P, "log_q": Q, "log_sampler": S}
+ON: dict[str, Any] = {"log_p": P, "log_q": Q}
 
 # One of every kind: how the weights go, who learns, and what is summed along the sequence.
 CHOICES: dict[str, dict[str, Any]] = {
@@ -32,7 +32,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     "exact": {"exact": KL, "gradient": "sequence"},
     "biased": {"form": "k3", "biased": True, "clamp": 0.7},
 }
-STALE = {
+STALE: dict[str, dict[str, Any]] = {
     "token weights": {},
     "prefix weights": {"prefixes": "p"},
     "stale sequence": {"gradient": "sequence"},

@@ -11,9 +11,9 @@ from kullback.losses.penalty import CLAIMS
 
 from .enumerated import WORLDS, Language
 
-LOG_P = np.array([[-1.0, -2.0, -0.5], [-3.0, -0.25, np.nan]])
-LOG_Q = np.array([[-1.5, -1.0, -0.75], [-2.0, -0.5, np.inf]])
-MASK = np.array([[1, 1, 1], [1, 1, 0]])
+LOG_P: Any = np.array([[-1.0, -2.0, -0.5], [-3.0, -0.25, np.nan]])
+LOG_Q: Any = np.array([[-1.5, -1.0, -0.75], [-2.0, -0.5, np.inf]])
+MASK: Any = np.array([[1, 1, 1], [1, 1, 0]])
 K1 = np.array([[0.5, -1.0, 0.25], [-1.0, 0.25, 0.0]])
 
 
@@ -34,7 +34,7 @@ def test_a_penalty_is_k1_and_a_constant(traceable):
 
 def test_an_advantage_is_a_constant_and_what_comes_later_counts_if_asked(library):
     log_p, log_q, mask = (library.array(one) for one in (LOG_P, LOG_Q, MASK))
-    logs = {"log_p": log_p, "log_q": log_q, "mask": mask}
+    logs: dict[str, Any] = {"log_p": log_p, "log_q": log_q, "mask": mask}
     assert to_numpy(kb.advantage(**logs), "").tolist() == (-K1).tolist()
     to_go = -K1[:, ::-1].cumsum(1)[:, ::-1] * MASK
     assert to_numpy(kb.advantage(**logs, gradient="sequence"), "").tolist() == to_go.tolist()
@@ -45,14 +45,14 @@ def test_an_advantage_is_a_constant_and_what_comes_later_counts_if_asked(library
 
 def test_packed_rows_have_the_advantage_of_padded_ones():
     to_go = kb.advantage(log_p=LOG_P, log_q=LOG_Q, mask=MASK, gradient="sequence")
-    flat = {"log_p": LOG_P[MASK == 1], "log_q": LOG_Q[MASK == 1]}
+    flat: dict[str, Any] = {"log_p": LOG_P[MASK == 1], "log_q": LOG_Q[MASK == 1]}
     packed = kb.advantage(**flat, lengths=[3, 2], gradient="sequence")
     assert packed.tolist() == to_go[MASK == 1].tolist()
 
 
 def test_the_baseline_of_heads_is_the_kl_of_the_head_and_one_bucket():
     top_p, top_q = np.log([[[0.5, 0.3]]]), np.log([[[0.25, 0.3]]])
-    logs = {"log_p": np.log([[0.5]]), "log_q": np.log([[0.25]])}
+    logs: dict[str, Any] = {"log_p": np.log([[0.5]]), "log_q": np.log([[0.25]])}
     found = kb.advantage(**logs, top_log_p=top_p, top_log_q=top_q)
     bound = 0.5 * np.log(2) + 0.2 * np.log(0.2 / 0.45)
     assert float(found[0, 0]) == pytest.approx(bound - np.log(2), rel=1e-12)
@@ -101,7 +101,7 @@ def test_the_policy_gradient_of_an_advantage_descends_the_kl(baseline, gradient,
     p, q = lang.by_token("current"), lang.by_token("reference")
     kl = lang.kl("current", "reference")
     top = [lang.table(role)[lang.world.tree.context][..., :2] for role in ("current", "reference")]
-    options = {
+    options: dict[str, Any] = {
         "none": {},
         "exact": {"exact": lang.along(kl)},
         "head": {"top_log_p": top[0], "top_log_q": top[1]},

@@ -24,6 +24,11 @@ class ClampBias:
         clamped: How many the clamp changes; in autograd their gradient is zero.
         mean: Without the clamp, nats per token.
         clamped_mean: With it.
+
+    Example:
+        >>> found = clamp_bias(log_p=[[-4.0, -1.0]], log_q=[[-1.0, -1.1]], value=10.0)
+        >>> found.clamped, round(found.bias, 3)
+        (1, -3.043)
     """
 
     form: str

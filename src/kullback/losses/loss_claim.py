@@ -118,7 +118,7 @@ def loss_claim(
     _known("learn", learn, ("p", "q"))
     _known("gradient", gradient, ("token", "sequence"))
     _known("form", form, ("auto", *FORMS))
-    _known("aggregate", aggregate, LEVELS)
+    _known("aggregate", aggregate, tuple(LEVELS))
     if form == "auto":
         form = "rao_blackwell" if exact else _AUTO[learn, gradient]
     if (form == "rao_blackwell") != exact:

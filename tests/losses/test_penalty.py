@@ -18,13 +18,7 @@ K1 = np.array([[0.5, -1.0, 0.25], [-1.0, 0.25, 0.0]])
 
 
 def test_a_penalty_is_k1_and_a_constant(traceable):
-    log_q = traceable.array(LOG_Q)
-
-    def total(log_p: Any) -> Any:
-        return kb.penalty(log_p=log_p, log_q=log_q, mask=MASK.tolist()).sum()
-
-    log_p = traceable.array(LOG_P)
-    mask = traceable.array(MASK)
+    log_p, log_q, mask = (traceable.array(one) for one in (LOG_P, LOG_Q, MASK))
     assert to_numpy(kb.penalty(log_p=log_p, log_q=log_q, mask=mask), "").tolist() == K1.tolist()
     (slope,) = traceable.gradient(
         lambda one: kb.penalty(log_p=one, log_q=log_q, mask=mask).sum() + one[0, 0]

@@ -225,7 +225,7 @@ def _part(one: Gradient, sampler: str) -> str:
     return f"{latter} token by token with {whose} held fixed"
 
 
-def joined(names: Collection[str]) -> str:
+def joined(names: Collection[str], word: str = "and") -> str:
     """``a, b and c``."""
     *rest, last = names
-    return f"{', '.join(rest)} and {last}" if rest else last
+    return f"{', '.join(rest)} {word} {last}" if rest else last

@@ -189,7 +189,7 @@ def sampled(scenarios: list[str], of: int) -> str:
     """
     if len(scenarios) == of and of > 1:
         return "whoever sampled"
-    return f"if {joined([SCENARIOS[name].words for name in scenarios])} sampled"
+    return f"if {joined([SCENARIOS[name].words for name in scenarios], 'or')} sampled"
 
 
 def _derivative(found: Findings) -> str:

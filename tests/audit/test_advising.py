@@ -31,7 +31,7 @@ ADVICE = {
     "other direction": (lambda current, reference: k3(reference - current), "differentiate k2"),
     "on policy": (
         lambda current, reference: (current - reference) ** 2 / 2,
-        "Nothing where the current policy sampled; tokens of an older policy",
+        "Nothing where the current policy sampled. Where an older policy",
     ),
     "everywhere": (
         lambda current, reference, old: (current - old).exp() * k3(reference - current),

@@ -13,7 +13,7 @@ WORLD = staged(APART.name, ends=True)
 TRIAL = together([sequence(WORLD, 0), sequence(WORLD, 14)])
 
 
-def caller(fn, library="numpy"):
+def caller(fn, library: str | None = "numpy"):
     return Caller(fn, parameters(fn, None), library, TRIAL)
 
 

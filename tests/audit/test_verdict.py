@@ -49,7 +49,7 @@ def test_a_factor_that_only_one_of_them_has():
 
 def test_a_term_between_current_and_its_old_copy_is_judged_on_old_tokens():
     found = probed(lambda current, old: k3(current - old))
-    assert "As a loss, on tokens of an older policy, it descends KL(old||current)" in found.verdict
+    assert "As a loss on tokens of an older policy it descends KL(old||current)" in found.verdict
 
 
 @pytest.mark.parametrize(

@@ -74,3 +74,10 @@ def test_a_cost_per_sequence_is_paid_with_its_last_token():
     per_token = calls(caller(difference), "stale", ends=True)
     assert np.allclose(found.as_reward("full_return"), per_token.as_reward("full_return"))
     assert np.allclose(found.as_reward("reward_to_go"), found.as_reward("full_return"))
+
+
+def test_one_number_per_sequence_may_keep_its_axis():
+    kept = caller(lambda current, reference: (current - reference).sum(-1, keepdims=True))
+    flat = caller(lambda current, reference: (current - reference).sum(-1))
+    one, two = (calls(each, "stale", ends=True) for each in (kept, flat))
+    assert np.array_equal(one.totals, two.totals)

@@ -367,7 +367,11 @@ WRONG: dict[str, Case] = {
         clamped_output,
         ("k3", "current", "reference"),
         on_policy(BACK, TOKEN),
-        says=("clamped at 10", "reference/current is above 13.6 (no gradient there)"),
+        says=(
+            "clamped at 10",
+            "reference/current is above 13.6 (no gradient there)",
+            "clamp the log-ratio, far out",
+        ),
     ),
     "its log-ratio clamped at 20": Case(
         clamped_input,

@@ -7,6 +7,7 @@ from kullback.audit.gradients import Gradient
 from kullback.audit.telling import number
 from kullback.audit.verdict import Findings
 
+_FAR = 15.0  # nats: clamped beyond, a term is only kept from overflowing
 _STRAIGHT = "differentiate k2 (straight-through, if the value of k3 is wanted)"
 _WEIGHTED = "multiply k1 or k3 by the ratio current/sampler and leave that attached"
 _WEIGHT = (
@@ -57,8 +58,9 @@ def _mends(found: Findings) -> list[str]:
         said.append(_SCALES[form.scale])
     if form and form.weight and form.weight.sampler == "current":
         said.append(f"Turn its weight: current/{form.weight.target}.")
-    if "loss" in found.uses and any(not one.gradient for one in value.clamps):
-        said.append("Do not clamp what is differentiated.")
+    near = [one for one in value.clamps if not one.gradient and abs(one.log_ratio) < _FAR]
+    if "loss" in found.uses and near:
+        said.append("If it must be clamped, clamp the log-ratio, far out: at 20, say.")
     return said
 
 

@@ -95,7 +95,9 @@ def verdict(found: Findings) -> str:
         said.append(f"It carries no gradient to the current policy{flows}: it is no loss.")
     for use in found.uses[:1] if "loss" in found.uses or len(found.uses) == 1 else found.uses[:2]:
         random, fixed = found.of(found.main, use), found.of(found.main, use, "fixed")
-        if random and fixed and not (use == "full_return" and _alike(found, use, "reward_to_go")):
+        if random is None or fixed is None or not (found.is_kl or random.of):
+            continue
+        if not (use == "full_return" and _alike(found, use, "reward_to_go")):
             where = "" if found.main == "on-policy" else " on tokens of an older policy"
             how = _conduct(random, fixed, SCENARIOS[found.main].sampler, found.other)
             said.append(f"{USES[use]}{where} it {how}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kullback.audit.aggregating import Aggregation, breaks
 from kullback.audit.calling import Caller
+from kullback.audit.rounding import of_float32
 from kullback.audit.value import Value
 
 _BATCHES = {
@@ -30,7 +31,10 @@ def warnings(caller: Caller, value: Value, averages: Aggregation) -> list[str]:
             "A mean of means weighs a token by the length of its sequence, which its own outcome "
             "decides: where lengths are random, terms of sampled tokens are biased by that."
         )
-    return said + _of_values(value)
+    said += _of_values(value)
+    if value.form and value.factor and value.second is None:
+        said += of_float32(caller, value.form, value.factor)
+    return said
 
 
 def _of_mask(caller: Caller, averages: Aggregation) -> list[str]:

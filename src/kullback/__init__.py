@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kullback.formulas.k_family import f_form, k1, k2, k3, k_lambda, other_direction
     from kullback.formulas.shape import Shape, shape
     from kullback.levels import Totals, log_q_over_p, totals
+    from kullback.losses.distill import distill
     from kullback.question import Question
     from kullback.reporting.write import report
 
@@ -48,6 +49,7 @@ _HOMES = {
     "formulas.k_family": ("f_form", "k1", "k2", "k3", "k_lambda", "other_direction"),
     "formulas.shape": ("Shape", "shape"),
     "levels": ("Totals", "log_q_over_p", "totals"),
+    "losses.distill": ("distill",),
     "question": ("Question",),
     "reporting.write": ("report",),
 }
@@ -71,6 +73,7 @@ __all__ = [
     "compare",
     "demo_path",
     "diagnose",
+    "distill",
     "divergence",
     "entropy",
     "estimate",

@@ -46,4 +46,5 @@ VERDICTS = {
     "not-absolutely-continuous": "infinite",
     "expected-gradient-is-zero-only-noise": "expected gradient 0",
     "gradient-of-forward-kl": "expected gradient KL(q||p)",
+    "matched-form-vanishes-at-endpoints-swapped-form-reaches-kl": ("0 to 0; KL(T||S) to KL(S||T)"),
 }

@@ -33,7 +33,7 @@ ENTRIES = {
 }
 ANSWERED = {key: entry for key, entry in ENTRIES.items() if callable(entry)}
 LATER = {
-    "audit", "control", "distillation", "doctor", "explain", "gradients", "losses", "memory",
+    "audit", "control", "doctor", "explain", "gradients", "losses", "memory",
     "report",
 }  # fmt: skip
 

@@ -50,8 +50,13 @@ def sum_k3(p: ArrayLike, q: ArrayLike) -> float:
 
 
 def distilled(x: Input, divergence: str, weight: float) -> float:
-    rows = {f"{who}_log_probs": log(x[who])[None] for who in ("teacher", "student")}
-    return kb.distill(**rows, divergence=divergence, weight=weight)
+    teacher, student = (log(x[who])[None] for who in ("teacher", "student"))
+    return kb.distill(
+        teacher_log_probs=teacher,
+        student_log_probs=student,
+        divergence=divergence,
+        weight=weight,
+    )
 
 
 def ends_of(*names: str) -> str:

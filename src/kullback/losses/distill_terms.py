@@ -53,10 +53,9 @@ def settled(divergence: str, share: float | None) -> tuple[str, float | None]:
         (('KL(student||teacher)', None), ('jsd', 0.5))
     """
     claim = CLAIMS[divergence]
-    end = {0: claim.at_0, 1: claim.at_1}.get(share, "")
-    return {"KL(T||S)": (TEACHER_FIRST, None), "KL(S||T)": (STUDENT_FIRST, None)}.get(
-        end, (divergence, share)
-    )
+    end = claim.at_0 if share == 0 else claim.at_1 if share == 1 else ""
+    kls = {"KL(T||S)": TEACHER_FIRST, "KL(S||T)": STUDENT_FIRST}
+    return (kls[end], None) if end in kls else (divergence, share)
 
 
 def log_mixture(log_x: Any, log_y: Any, weight: float) -> Any:
@@ -140,7 +139,6 @@ _WITH_SHARE: dict[str, Callable[..., Any]] = {
     "alpha": _alpha,
 }
 
-_ENDS = {"at_0": "KL(T||S)", "at_1": "KL(S||T)"}
 CLAIMS = {
     TEACHER_FIRST: DistillClaim(
         "sum T log(T/S)", "-T/S", can_be_negative=False, infinite_where="T > 0 = S"
@@ -169,7 +167,8 @@ CLAIMS = {
         "w log(S/M) - (1 - w) ((1 - w) T + w S)/M",
         can_be_negative=False,
         infinite_where="T > 0 = S at weight 0, S > 0 = T at weight 1",
-        **_ENDS,
+        at_0="KL(T||S)",
+        at_1="KL(S||T)",
     ),
     "jsd-matched": DistillClaim(
         "w KL(T||M) + (1 - w) KL(S||M), M = w T + (1 - w) S",

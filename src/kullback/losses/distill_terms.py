@@ -1,8 +1,9 @@
 """The divergences that a student is distilled with, as one term per category, none below 0.
 
-Each takes the logarithms of both rows and is exact. T is the teacher, S the student, both rows of
-probabilities. Terms are of the form p k3(log(q/p)) or of its kin rather than p log(p/q): the sums
-are the same, no term cancels another, and rows that sum to 1 only nearly are off in second order.
+Each takes the logarithms of both rows and is exact, in its value and, through `distill_slopes`, in
+its derivatives. T is the teacher, S the student, both rows of probabilities. Terms are of the form
+p k3(log(q/p)) or of its kin rather than p log(p/q): the sums are the same, no term cancels another,
+and rows that sum to 1 only nearly are off in second order.
 `CLAIMS` says what each is, where it ends, and what its gradient is.
 """
 
@@ -14,9 +15,10 @@ from math import log, log1p
 from typing import Any
 
 from kullback.arrays import namespace
-from kullback.formulas.k_family import OVERFLOW, k3
+from kullback.formulas.k_family import k3
 from kullback.formulas.weights import weighted_k3
 from kullback.losses.distill_claim import DistillClaim
+from kullback.losses.distill_slopes import carried, slope, unlike
 
 TEACHER_FIRST, STUDENT_FIRST = "KL(teacher||student)", "KL(student||teacher)"
 # An order this near an end cannot be told from it in float32, whose smallest number is 1e-45.
@@ -40,9 +42,13 @@ def terms(divergence: str, share: float | None = None) -> Callable[[Any, Any], A
     """
     divergence, share = settled(divergence, share)
     if share is None:
-        return {TEACHER_FIRST: _kl, STUDENT_FIRST: _student_first}[divergence]
-    # An end that is no KL is 0 for any rows: as it stands it may be 0 times infinity.
-    return _nothing if share in (0, 1) else partial(_WITH_SHARE[divergence], share=share)
+        value = {TEACHER_FIRST: _kl, STUDENT_FIRST: _student_first}[divergence]
+    elif share in (0, 1):
+        # An end that is no KL is 0 for any rows: as it stands it may be 0 times infinity.
+        return _nothing
+    else:
+        value = partial(_WITH_SHARE[divergence], share=share)
+    return carried(value, slope(divergence, share))
 
 
 def settled(divergence: str, share: float | None) -> tuple[str, float | None]:
@@ -53,6 +59,8 @@ def settled(divergence: str, share: float | None) -> tuple[str, float | None]:
         (('KL(student||teacher)', None), ('jsd', 0.5))
     """
     claim = CLAIMS[divergence]
+    if share is not None and divergence == "alpha" and min(share, 1 - share) < _AT_THE_END:
+        share = round(share)
     end = claim.at_0 if share == 0 else claim.at_1 if share == 1 else ""
     kls = {"KL(T||S)": TEACHER_FIRST, "KL(S||T)": STUDENT_FIRST}
     return (kls[end], None) if end in kls else (divergence, share)
@@ -117,18 +125,14 @@ def _alpha(log_t: Any, log_s: Any, share: float) -> Any:
     # Seen from the side that has the larger exponent: then nothing below is divided by nearly 0
     # but differences that vanish with it.
     (log_x, log_y, a) = (log_s, log_t, 1.0 - share) if share > 0.5 else (log_t, log_s, share)
-    if a < _AT_THE_END:
-        return _kl(log_y, log_x)
     xp = namespace(log_x, log_y)
     neither = (log_x == -xp.inf) & (log_y == -xp.inf)
     v = xp.where(neither, 0.0, log_x) - xp.where(neither, 0.0, log_y)  # log(x/y)
-    near, y_gone = xp.abs(v) < 1, v > OVERFLOW
-    x, y = xp.exp(log_x), xp.exp(log_y)
-    small, large = xp.where(near, v, 0.0), xp.where(near | y_gone, 0.0, v)
-    # The same number twice: y (k3(v) - k3(a v) / a) = x - y - y ((x/y)^a - 1) / a.
-    close = y * (k3(small) - k3(a * small) / a)
-    far = x - y - y * (xp.expm1(a * large) / a)
-    return xp.where(near, close, far) / (1.0 - a)
+    near = xp.abs(v) < 1
+    small = xp.where(near, v, 0.0)
+    # y (k3(v) - k3(a v) / a) is the number that `unlike` is, where that cancels.
+    close = xp.exp(log_y) * (k3(small) - k3(a * small) / a)
+    return xp.where(near, close, unlike(log_x, log_y, a)) / (1.0 - a)
 
 
 _WITH_SHARE: dict[str, Callable[..., Any]] = {

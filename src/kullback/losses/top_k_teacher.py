@@ -18,6 +18,7 @@ from kullback.arrays import (
     namespace,
     only_where,
     own,
+    sum_dtype,
     taken,
     wide,
 )
@@ -153,7 +154,8 @@ def _log_sum(log_x: Any, xp: Any) -> Any:
     """LogSumExp along the last axis, kept; -inf, and no gradient, where all are -inf."""
     highest = held(xp.amax(log_x, axis=-1, keepdims=True), xp)
     highest = xp.where(highest == -xp.inf, 0.0, highest)
-    total = xp.sum(xp.exp(wide(log_x - highest, xp)), axis=-1, keepdims=True)
+    of_each = xp.exp(log_x - highest)
+    total = xp.sum(of_each, axis=-1, keepdims=True, dtype=sum_dtype(of_each, xp))
     some = total > 0
     return xp.where(some, xp.log(xp.where(some, total, 1.0)) + highest, -xp.inf)
 

@@ -216,6 +216,18 @@ def sum_segments(values: Any, lengths: Any, xp: Any) -> Any:
     return xp.where(ends[-1:] == values.shape[0], sums, xp.nan)
 
 
+def are_integers(values: Any, xp: Any) -> bool:
+    """Whether an array is one of integers, which its type says without a look at the values.
+
+    Example:
+        >>> are_integers(np.array([1, 2]), np), are_integers(np.array([1.0]), np)
+        (True, False)
+    """
+    if xp.__name__ == "torch":
+        return not (values.dtype.is_floating_point or values.dtype == xp.bool)
+    return bool(xp.issubdtype(values.dtype, xp.integer))
+
+
 def taken(rows: Any, places: Any, xp: Any) -> Any:
     """What stands at these places along the last axis.
 

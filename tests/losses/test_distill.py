@@ -173,18 +173,26 @@ def test_the_teacher_has_no_gradient(traceable) -> None:
 
 def test_the_aggregates(library) -> None:
     arrays, mask = given("jsd", library), library.array(MASK, "int32")
-    each = values(loss("jsd", aggregate="none")(*arrays))
-    plain = VALUES[CLAIMS["jsd"].value](T, S, 0.3)
-    near(each, plain, atol=1e-14)
-    near(float(loss("jsd")(*arrays)), plain.mean())
-    near(float(loss("jsd", aggregate="sequence_sum")(*arrays)), plain.sum() / 3)
-    near(float(loss("jsd", mask=mask)(*arrays)), plain[MASK == 1].mean())
-    by_sequence = loss("jsd", mask=mask, aggregate="sequence_sum")
-    near(float(by_sequence(*arrays)), plain[MASK == 1].sum() / 2)  # the third has no token
     nothing = library.array(np.zeros((3, 4)), "int32")
-    assert np.isnan(float(loss("jsd", mask=nothing)(*arrays)))
-    flat = [one.reshape(12, 6) for one in arrays]
-    near(float(loss("jsd", mask=mask.reshape(12))(*flat)), plain[MASK == 1].mean())
+
+    def every(*rows: Any) -> Any:
+        flat = [one.reshape(12, 6) for one in rows]
+        return (
+            loss("jsd")(*rows),
+            loss("jsd", aggregate="sequence_sum")(*rows),
+            loss("jsd", mask=mask)(*rows),
+            loss("jsd", mask=mask, aggregate="sequence_sum")(*rows),
+            loss("jsd", mask=mask.reshape(12))(*flat),
+            loss("jsd", mask=nothing)(*rows),
+        )
+
+    plain = VALUES[CLAIMS["jsd"].value](T, S, 0.3)
+    counted = plain[MASK == 1]
+    found = [float(one) for one in library.in_one_piece(every)(*arrays)]
+    # Of the third sequence nothing counts.
+    expected = [plain.mean(), plain.sum() / 3, counted.mean(), counted.sum() / 2, counted.mean()]
+    near(np.array(found[:5]), np.array(expected))
+    assert np.isnan(found[5])
 
 
 def test_temperature_divides_both_and_the_square_makes_up_for_it() -> None:
@@ -221,18 +229,13 @@ def test_equal_rows_are_0_and_nearly_equal_ones_not_below_in_float32(library) ->
     z = library.array(STUDENT * 5, "float32")
     nearly = library.array(STUDENT * 5 * (1 + 1e-6), "float32")
 
-    def both(student: Any) -> Any:
-        return [
-            kb.distill(
-                student_logits=student, teacher_logits=z, divergence=name, aggregate="none",
-                **share(name),
-            )
-            for name in CLAIMS
-        ]  # fmt: skip
+    def every(student: Any) -> Any:
+        rows = {"student_logits": student, "teacher_logits": z, "aggregate": "none"}
+        return [kb.distill(**rows, divergence=name, **share(name)) for name in CLAIMS]
 
-    for function in {both, library.in_one_piece(both)}:
-        assert all((values(found) == 0).all() for found in function(z))
-        assert all((values(found) >= 0).all() for found in function(nearly))
+    every = library.in_one_piece(every)
+    assert all((values(found) == 0).all() for found in every(z))
+    assert all((values(found) >= 0).all() for found in every(nearly))
 
 
 ROWS: dict[str, Any] = {"student_logits": STUDENT, "teacher_logits": TEACHER}
@@ -298,7 +301,8 @@ def test_each_side_is_given_in_one_form() -> None:
 
 def test_a_mask_that_is_no_mask_is_nan_where_it_cannot_be_refused(traceable) -> None:
     mask = traceable.array(0.5 * MASK)
-    assert np.isnan(values(loss("jsd", mask=mask)(*given("jsd", traceable))))
+    found = traceable.in_one_piece(loss("jsd", mask=mask))(*given("jsd", traceable))
+    assert np.isnan(values(found))
 
 
 def test_the_bars_may_be_one_sign() -> None:

@@ -56,7 +56,9 @@ def test_the_mean_over_all_draws_is_the_claimed_one_and_so_is_the_mean_gradient(
 
     logits = traceable.array(np.log(S) + 0.7)
     said = CLAIMS.get(claim, CLAIMS["ids and entropy"])
-    assert float(mean(logits)) == pytest.approx(VALUES[said.value], rel=1e-12)
+    assert float(traceable.in_one_piece(mean)(logits)) == pytest.approx(
+        VALUES[said.value], rel=1e-12
+    )
     (found,) = traceable.in_one_piece(traceable.gradient(mean))(logits)
     assert "that of KL(T||S), -T/S" in said.slope
     exact = in_logits(-T / S, S)
@@ -98,8 +100,8 @@ def test_what_the_proposal_draws_and_the_teacher_never_would_weighs_nothing(trac
     logits = traceable.array([[[0.3, 0.1, -np.inf]]])
     s = np.exp([0.3, 0.1]) / np.exp([0.3, 0.1]).sum()
     expected = np.sum(t[:2] * np.exp(1.1) * np.log(t[:2] / s)) / 3
-    assert float(value(logits)) == pytest.approx(expected, rel=1e-12)
-    (slope,) = traceable.gradient(value)(logits)
+    assert float(traceable.in_one_piece(value)(logits)) == pytest.approx(expected, rel=1e-12)
+    (slope,) = traceable.in_one_piece(traceable.gradient(value))(logits)
     assert np.isfinite(to_numpy(slope, "slope")).all()
 
 
@@ -114,6 +116,8 @@ def test_ids_that_do_not_exist_and_numbers_that_do_not_fit_are_refused(library):
         assert np.isnan(to_numpy(found, "found")).tolist() == [[False, True]]
     with pytest.raises(ValueError, match=r"ids of shape \(1, 1, 2\).*\(1, 2, 4\)"):
         kb.distill(student_log_probs=student, teacher_samples=bad[:, :1])
+    with pytest.raises(ValueError, match="teacher_samples are no integers"):
+        kb.distill(student_log_probs=student, teacher_samples=library.array([[[0.0], [1.0]]]))
     ids = library.array([[[0, 1], [3, 0]]], "int32")
     with pytest.raises(ValueError, match=r"log_t of the samples has shape \(1, 2, 1\)"):
         kb.distill(

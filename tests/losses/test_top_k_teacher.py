@@ -160,16 +160,26 @@ def test_a_bucket_within_rounding_of_nothing_is_not_infinite(library):
     log_t = library.array(np.log([[[0.7, 0.3]]]), "float32")
     student = library.array(np.log([[[0.5, 0.3, 0.2]]]), "float32")
     ids = library.array([[[0, 1]]], "int32")
+
+    def every(log_t: Any, student: Any) -> Any:
+        rows = {"student_log_probs": student, "teacher_top": (ids, log_t)}
+        return [kb.distill(**rows, divergence=name, **share(name)) for name in DIVERGENCES]
+
+    every = library.in_one_piece(every)
     for shift in (-2e-7, 0.0, 2e-7):
-        given = {"student_log_probs": student, "teacher_top": (ids, log_t + shift)}
-        for name in DIVERGENCES:
-            found = float(kb.distill(**given, divergence=name, **share(name)))
-            assert 0 < found < 5
-    everything = {"student_log_probs": student[..., :2] - np.log(0.8), "teacher_top": (ids, log_t)}
-    for name in DIVERGENCES:
-        found = float(kb.distill(**everything, divergence=name, **share(name)))
+        assert all(0 < float(found) < 5 for found in every(log_t + shift, student))
+    everything = student[..., :2] - np.log(0.8)
+    for name, found in zip(DIVERGENCES, every(log_t, everything), strict=True):
         exact = whole(name, np.array([0.7, 0.3]), np.array([0.625, 0.375]))
-        assert found == pytest.approx(exact, rel=1e-4)
+        assert float(found) == pytest.approx(exact, rel=1e-4)
+
+
+def each(library: Any) -> Any:
+    return library.in_one_piece(
+        lambda student, ids, log_t: kb.distill(
+            student_log_probs=student, teacher_top=(ids, log_t), aggregate="none"
+        )
+    )
 
 
 def test_lists_of_differing_length_end_in_minus_1_or_in_a_log_prob_that_is_not_known(library):
@@ -179,7 +189,7 @@ def test_lists_of_differing_length_end_in_minus_1_or_in_a_log_prob_that_is_not_k
     log_t[0, 2, 2] = -9999.0
     log_t[0, 1, 2] = np.nan
     given = library.array(ids, "int32"), library.array(log_t)
-    found = kb.distill(student_log_probs=student, teacher_top=given, aggregate="none")
+    found = each(library)(student, *given)
     two = bounded(KLS[0], T, S, [0, 1])
     np.testing.assert_allclose(to_numpy(found, "x"), [[bounded(KLS[0], T, S, [0, 1, 2]), two, two]])
 
@@ -201,8 +211,16 @@ def test_what_is_no_list_is_refused_and_nan_where_it_cannot_be(said, library):
         with pytest.raises(ValueError, match=f"teacher_top, list 1 has .*{said}"):
             kb.distill(student_log_probs=student, teacher_top=given)
         return
-    found = kb.distill(student_log_probs=student, teacher_top=given, aggregate="none")
+    found = each(library)(student, *given)
     assert np.isnan(to_numpy(found, "found")).tolist() == [[False, True]]
+
+
+def test_log_probs_and_ids_in_the_wrong_order_are_refused(library):
+    """As torch.topk returns them."""
+    ids, log_t = top(T, [0, 1])
+    swapped = library.array(log_t), library.array(ids, "int32")
+    with pytest.raises(ValueError, match="ids of teacher_top are no integers"):
+        kb.distill(student_log_probs=library.array(np.log([[S]])), teacher_top=swapped)
 
 
 def test_lists_for_other_positions_are_refused():

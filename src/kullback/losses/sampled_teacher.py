@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from kullback.arrays import (
+    are_integers,
     at_least_float32,
     held,
     namespace,
@@ -48,8 +49,8 @@ def from_samples(
         [...], nats; without log_t and entropy the cross-entropy.
 
     Raises:
-        ValueError: shapes do not fit, or (NumPy; NaN with torch and JAX) an id is outside the
-            vocabulary.
+        ValueError: ids are no integers, shapes do not fit, or (NumPy; NaN with torch and JAX) an
+            id is outside the vocabulary.
 
     Example:
         >>> import numpy as np
@@ -60,6 +61,8 @@ def from_samples(
     """
     xp = namespace(student)
     ids, keep, size = own(ids, xp), own(keep, xp), student.shape[-1]
+    if not are_integers(ids, xp):
+        raise ValueError("teacher_samples are no integers: give ids, or (ids, log_probs)")
     if ids.shape[:-1] != student.shape[:-1]:
         raise ValueError(
             f"teacher_samples has ids of shape {tuple(ids.shape)} for student rows of shape "

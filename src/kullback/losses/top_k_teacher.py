@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from kullback.arrays import (
+    are_integers,
     at_least_float32,
     held,
     marked,
@@ -57,9 +58,9 @@ def listed(*, ids: Any, log_probs: Any, student: Any, keep: Any) -> Listed:
         keep: which positions count, [...]; the lists of the others are never looked at.
 
     Raises:
-        ValueError: ids and log-probs differ in shape or do not line up with the student's rows; or
-            (NumPy; NaN with torch and JAX) an id is outside the vocabulary, stands twice in a list,
-            or the probabilities of a list sum to more than 1.01.
+        ValueError: ids are no integers, ids and log-probs differ in shape or do not line up with
+            the student's rows; or (NumPy; NaN with torch and JAX) an id is outside the vocabulary
+            or stands twice in a list, or the probabilities of a list sum to more than 1.01.
 
     Example:
         >>> import numpy as np
@@ -69,6 +70,8 @@ def listed(*, ids: Any, log_probs: Any, student: Any, keep: Any) -> Listed:
     """
     xp = namespace(student)
     ids, log_t = own(ids, xp), held(at_least_float32(log_probs, xp), xp)
+    if not are_integers(ids, xp):
+        raise ValueError("the ids of teacher_top are no integers: give (ids, log_probs)")
     if ids.shape != log_t.shape or ids.shape[:-1] != student.shape[:-1]:
         raise ValueError(
             f"teacher_top has ids of shape {tuple(ids.shape)} and log-probs of shape "

@@ -137,6 +137,14 @@ def test_the_biased_tails_are_what_their_claims_say():
         assert biased("renormalized", name, np.append(T[:3], 0.25), outside) < 1e-15
 
 
+def test_a_student_without_mass_on_the_list_is_infinitely_far_and_no_list_is_nothing():
+    with np.errstate(divide="ignore"):
+        student = np.log([[[0.0, 0.0, 0.5, 0.5]]])
+    given = {"student_log_probs": student, "tail": "renormalized", "biased": True}
+    assert kb.distill(**given, teacher_top=top(T, [0, 1])) == np.inf
+    assert kb.distill(**given, teacher_top=(np.array([[[-1]]]), np.zeros((1, 1, 1)))) == 0
+
+
 def test_what_the_biased_tails_teach_of_the_tail(traceable):
     """Nothing, and that it should vanish; the bucket holds it to the teacher's."""
     ids, log_t = top(T, [0, 1, 2])

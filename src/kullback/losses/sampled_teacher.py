@@ -17,6 +17,7 @@ from kullback.arrays import (
     namespace,
     only_where,
     own,
+    quiet,
     sum_dtype,
     taken,
     wide,
@@ -79,7 +80,8 @@ def from_samples(
         possible = known > -xp.inf
         drawn, known = (xp.where(possible, one, 0.0) for one in (drawn, known))
         log_w = known - _given("log_proposal", log_proposal, drawn, counts, xp)
-        weight = xp.where(possible, xp.exp(log_w), 0.0)
+        with quiet(xp):
+            weight = xp.where(possible, xp.exp(log_w), 0.0)
     value = weight * (known - drawn if entropy is None else 0.0 - drawn)
     mean = xp.sum(value, axis=-1, dtype=sum_dtype(value, xp)) / ids.shape[-1]
     if entropy is None:

@@ -24,7 +24,6 @@ from kullback.arrays import (
     wide,
 )
 from kullback.columns import is_sentinel
-from kullback.formulas.categorical import log_softmax
 from kullback.formulas.partial import HEAVIEST
 from kullback.heads import ABSENT
 from kullback.losses.distill_claim import DistillClaim
@@ -130,7 +129,7 @@ def renormalized(lists: Listed) -> tuple[Any, Any]:
     """The logs of both sides on K alone, each divided by its mass there: biased.
 
     Returns:
-        The teacher's and the student's, [..., k]; without any id a uniform row twice.
+        The teacher's and the student's, [..., k]; a side without mass there stays as it is.
 
     Example:
         >>> import numpy as np
@@ -140,8 +139,8 @@ def renormalized(lists: Listed) -> tuple[Any, Any]:
         array([[0.5 , 0.5 ], [0.75, 0.25]])
     """
     xp = namespace(lists.student)
-    none = ~xp.any(lists.inside, axis=-1, keepdims=True)
-    teacher, student = (log_softmax(xp.where(none, 0.0, one)) for one in (lists.log_t, lists.log_s))
+    sums = ((one, _log_sum(one, xp)) for one in (lists.log_t, lists.log_s))
+    teacher, student = (one - xp.where(mass == -xp.inf, 0.0, mass) for one, mass in sums)
     return teacher, student
 
 

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 import kullback as kb
 from kullback.formulas.categorical import log_softmax
-from kullback.formulas.k_family import CLAIMS
 from kullback.formulas.weights import weighted_k1, weighted_k3
 from kullback.losses.distill_terms import CLAIMS as DISTILLED
 
@@ -87,10 +86,6 @@ def kl_of_list(x: Input, **tail: Any) -> float:
 
 
 # 32, 33
-
-
-def gradient_of(name: str) -> str:
-    return f"expected gradient {CLAIMS[name].expected_gradient}"
 
 
 # 44
@@ -174,15 +169,6 @@ DISTRIBUTIONS: Table = {
         "kl_renormalised_topk_to_full": lambda x: [
             kl_of_head(np.array(x["teacher_logits_sorted"]) / t, x["k"]) for t in x["temperatures"]
         ],
-    },
-    "32-k1-as-loss-zero-gradient": {
-        "verdict": lambda _: gradient_of("k1"),
-        **later("gradients", "expected_gradient", "true_gradient_of_KL", "gradient_of_this_batch"),
-    },
-    "33-k3-as-loss-forward-gradient": {
-        "verdict": lambda _: gradient_of("k3"),
-        **later("gradients", "expected_gradient", "gradient_of_forward_kl_ref_pi"),
-        **later("gradients", "true_gradient_of_KL_pi_ref", "cosine_to_true"),
     },
     "37-k3-ratio-inverted": {
         "kl_p_q": lambda x: kb.divergence(x["p"], x["q"]),

@@ -151,6 +151,44 @@ def noise() -> str:
     return _table(heads, rows)
 
 
+def distillation() -> str:
+    """Every divergence of distillation: its value, its ends, where it is infinite, its slope."""
+    from kullback.losses.distill_terms import CLAIMS
+
+    rows = [
+        (
+            _code(name),
+            _code(claim.value),
+            _code(claim.at_0),
+            _code(claim.at_1),
+            _code(claim.infinite_where) or "nowhere",
+            _code(claim.slope),
+        )
+        for name, claim in CLAIMS.items()
+    ]
+    return _table(("divergence", "value", "at 0", "at 1", "infinite where", "slope g"), rows)
+
+
+def teachers() -> str:
+    """What is claimed where of the teacher only a list or samples are known, as a table."""
+    from kullback.losses import sampled_teacher, top_k_teacher
+
+    every = {**top_k_teacher.CLAIMS, **sampled_teacher.CLAIMS}
+    rows = [
+        (
+            name,
+            _code(claim.value),
+            claim.bias.replace("||", "‖") or "unbiased",
+            claim.slope.replace("||", "‖"),
+            "yes" if claim.can_be_negative else "no",
+            "; ".join(claim.conditions),
+        )
+        for name, claim in every.items()
+    ]
+    heads = ("given", "value", "against the whole vocabulary", "slope g", "below 0?", "if")
+    return _table(heads, rows)
+
+
 def codes() -> str:
     """Every finding code, what it stands for and whether it accuses, as a table."""
     from kullback.diagnosis.finding import CODES
@@ -192,6 +230,8 @@ PARTS = {
     "claims": claims,
     "losses": losses,
     "noise": noise,
+    "distillation": distillation,
+    "teachers": teachers,
     "codes": codes,
     "clean": clean,
     "faults": faults,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kullback.formulas.shape import Shape, shape
     from kullback.levels import Totals, log_q_over_p, totals
     from kullback.losses.clamp import ClampBias, clamp_bias
+    from kullback.losses.distill import distill
     from kullback.losses.loss import loss, loss_totals
     from kullback.losses.loss_claim import LossClaim, loss_claim
     from kullback.losses.penalty import advantage, penalty
@@ -53,6 +54,7 @@ _HOMES = {
     "formulas.shape": ("Shape", "shape"),
     "levels": ("Totals", "log_q_over_p", "totals"),
     "losses.clamp": ("ClampBias", "clamp_bias"),
+    "losses.distill": ("distill",),
     "losses.loss": ("loss", "loss_totals"),
     "losses.loss_claim": ("LossClaim", "loss_claim"),
     "losses.penalty": ("advantage", "penalty"),
@@ -84,6 +86,7 @@ __all__ = [
     "compare",
     "demo_path",
     "diagnose",
+    "distill",
     "divergence",
     "entropy",
     "estimate",

@@ -34,7 +34,7 @@ ENTRIES = {
 }
 ANSWERED = {key: entry for key, entry in ENTRIES.items() if callable(entry)}
 LATER = {
-    "audit", "control", "distillation", "doctor", "explain", "losses", "memory",
+    "audit", "control", "doctor", "explain", "losses", "memory",
     "report",
 }  # fmt: skip
 

@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 empty :=
 READY := .venv/.ready-dev$(if $(WITH),-$(subst $(empty) $(empty),-,$(strip $(WITH))))
-.PHONY: help report test lint types layers docs docs-test browser pictures bench bench-arena bench-gradients bench-looks bench-ulps docs-arena clean
+.PHONY: help report test lint types layers docs docs-test browser pictures bench bench-arena bench-gradients bench-looks bench-ulps docs-arena experiments clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ bench: .venv/.ready-dev ## what the benchmarks measure, into results/ (about for
 
 bench-arena: .venv/.ready-dev ## how good each estimate is where the truth is known (resumable; an hour and a half of CPU)
 	.venv/bin/python benchmarks/arena
+
+experiments: .venv/.ready ## rerun the documents' experiments, into results/experiments and their READMEs (a few seconds)
+	.venv/bin/python scripts/experiments.py
 
 docs-arena: .venv/.ready-dev ## the tables of docs that come from results/arena
 	.venv/bin/python benchmarks/arena/page.py

@@ -16,6 +16,7 @@ from kullback.cli.compare import compare
 from kullback.cli.explain import explain
 from kullback.cli.probe import probe
 from kullback.cli.report import report
+from kullback.cli.reproduce import reproduce
 from kullback.cli.watch import watch
 
 
@@ -31,6 +32,7 @@ def app() -> None:
       kullback compare before.parquet after.parquet
       kullback explain kl --value -0.031 --tokens 8192
       kullback probe my_losses:kl_loss
+      kullback reproduce gaussian
     """
 
 
@@ -39,6 +41,7 @@ app.add_command(compare)
 app.add_command(explain)
 app.add_command(probe)
 app.add_command(watch)
+app.add_command(reproduce)
 
 
 def main() -> None:

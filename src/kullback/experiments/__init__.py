@@ -1,0 +1,37 @@
+"""The documents' experiments: each a folder that asks the public names of kullback only.
+
+An experiment is a function of a seed, takes seconds, and returns an ``Experiment``: its question,
+the document's claim, what was found, every number that the document prints beside ours, and the
+limits. The README.md of a folder is made of that by ``make experiments``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kullback.reporting.experiment import Experiment
+
+# What each asks; the module of the same name is loaded when it is run.
+EXPERIMENTS = {
+    "gaussian": "Two normal policies a shift apart: how noisy are k1, k2 and k3?",
+}
+
+
+def reproduced(name: str, seed: int = 0) -> Experiment:
+    """Run an experiment.
+
+    Args:
+        name: A key of ``EXPERIMENTS``.
+        seed: Of what it draws; the same seed, the same numbers.
+
+    Raises:
+        ValueError: No experiment has that name.
+    """
+    if name not in EXPERIMENTS:
+        near = difflib.get_close_matches(name, EXPERIMENTS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(EXPERIMENTS)}"
+        raise ValueError(f"no experiment is called {name!r}: {hint}")
+    return import_module(f"kullback.experiments.{name.replace('-', '_')}").run(seed)

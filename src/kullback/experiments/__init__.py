@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # What each asks; the module of the same name is loaded when it is run.
 EXPERIMENTS = {
     "gaussian": "Two normal policies a shift apart: how noisy are k1, k2 and k3?",
+    "four-faces": "One formula, two directions: which candidate wins, and is a KL below 0 a bug?",
 }
 
 

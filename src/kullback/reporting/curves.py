@@ -135,7 +135,9 @@ def dial(
     along = _lines(rows, x, y, log) + _marks(marks or {}) + [reading]
     views = [{"height": HEIGHT, **beside}, {"height": HEIGHT, "layer": along}]
     heads = {"at": x, "series": "of", "value": y}
-    spec = {"height": HEIGHT, "concat": views}
+    own = dict.fromkeys(("color", "strokeDash"), "independent")
+    resolve = {"scale": own, "legend": own}
+    spec = {"height": HEIGHT, "concat": views, "resolve": resolve}
     return Figure(title, heads, rows, spec, note)
 
 
@@ -168,10 +170,10 @@ def groups(rows: Sequence[Row], y: str, colors: Mapping[str, str]) -> dict[str, 
 def profiles(
     fixed: Sequence[Row], turned: Sequence[Row], x: str, y: str, colors: Mapping[str, str]
 ) -> dict[str, Any]:
-    """A filled density and one that turns with the setting: a view to set beside a ``dial``.
+    """Densities that stay and one that turns with the setting: a view to set beside a ``dial``.
 
     Args:
-        fixed: ``x``, ``series``, ``value`` of the density that stays.
+        fixed: ``x``, ``series``, ``value`` of those that stay; the first series is filled.
         turned: The same and ``at``, of the one that turns.
         x: The axis of both.
         y: What they measure.
@@ -184,17 +186,23 @@ def profiles(
               "scale": {"domain": [0, most]}},
         "color": _colored(colors),
     }  # fmt: skip
-    area = {"data": {"values": list(fixed)}, "encoding": shared,
-            "mark": {"type": "area", "opacity": 0.35, "line": True}}  # fmt: skip
-    line = {"data": {"values": list(turned)}, "transform": TURNS,
-            "mark": {"type": "line", "strokeWidth": 2.5}, "encoding": shared}  # fmt: skip
-    return {"layer": [area, line]}
+    first = next(iter(colors))
+    filled = [row for row in fixed if row["series"] == first]
+    others = [row for row in fixed if row["series"] != first]
+    thin = {"type": "line", "strokeWidth": 1.5, "strokeDash": [4, 3]}
+    thick = {"type": "line", "strokeWidth": 3}
+    layers = [
+        {"data": {"values": filled}, "mark": {"type": "area", "opacity": 0.35}},
+        {"data": {"values": others}, "mark": thin},
+        {"data": {"values": list(turned)}, "transform": TURNS, "mark": thick},
+    ]
+    return {"layer": [one | {"encoding": shared} for one in layers]}
 
 
 def _colored(colors: Mapping[str, str]) -> dict[str, Any]:
     scale = {"domain": list(colors), "range": list(colors.values())}
     return {"field": "series", "type": "nominal", "scale": scale,
-            "legend": {"title": None, "columns": 3}}  # fmt: skip
+            "legend": {"title": None, "columns": 2}}  # fmt: skip
 
 
 def _scale(axis: str, log: str) -> dict[str, Any]:
@@ -211,7 +219,11 @@ def _axis(axis: str, log: str, rows: Sequence[Row]) -> dict[str, Any]:
     sizes = [log10(row[field]) for row in rows if row[field] is not None]
     low, high = floor(min(sizes)), ceil(max(sizes))
     step = 1 + (high - low) // 8
-    return {"format": "~g", "values": [float(f"1e{n}") for n in range(low, high + 1, step)]}
+    return {
+        "format": "~g",
+        "labelSeparation": 8,
+        "values": [float(f"1e{n}") for n in range(low, high + 1, step)],
+    }
 
 
 def _lines(rows: Sequence[Row], x: str, y: str, log: str) -> list[dict[str, Any]]:
@@ -268,8 +280,9 @@ def _level(level: tuple[float, str] | None) -> list[dict[str, Any]]:
     rule = {"type": "rule", "color": "var(--dim)", "strokeDash": [2, 2]}
     text = {"type": "text", "align": "left", "baseline": "bottom", "dx": 5, "dy": -2,
             "color": "var(--ink)", "text": label}  # fmt: skip
-    named = [{"mark": text, "encoding": place | {"x": {"value": 0}}}] if label else []
-    return [{"mark": rule, "encoding": place}, *named]
+    once = {"data": {"values": [{}]}}
+    named = [{**once, "mark": text, "encoding": place | {"x": {"value": 0}}}] if label else []
+    return [{**once, "mark": rule, "encoding": place}, *named]
 
 
 def _reading(rows: Sequence[Row], x: str, log: str) -> dict[str, Any]:

@@ -1,0 +1,7 @@
+"""One target, two candidates, four outcomes, and the same with densities."""
+
+from __future__ import annotations
+
+from kullback.experiments.four_faces.story import run
+
+__all__ = ["run"]

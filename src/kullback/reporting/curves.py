@@ -278,10 +278,10 @@ def _level(level: tuple[float, str] | None) -> list[dict[str, Any]]:
     at, label = level
     place = {"y": {"datum": at, "type": "quantitative"}}
     rule = {"type": "rule", "color": "var(--dim)", "strokeDash": [2, 2]}
-    text = {"type": "text", "align": "left", "baseline": "bottom", "dx": 5, "dy": -2,
+    text = {"type": "text", "align": "right", "baseline": "bottom", "dx": -5, "dy": -2,
             "color": "var(--ink)", "text": label}  # fmt: skip
     once = {"data": {"values": [{}]}}
-    named = [{**once, "mark": text, "encoding": place | {"x": {"value": 0}}}] if label else []
+    named = [{**once, "mark": text, "encoding": place | {"x": {"value": "width"}}}] if label else []
     return [{**once, "mark": rule, "encoding": place}, *named]
 
 

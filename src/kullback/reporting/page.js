@@ -1,19 +1,24 @@
 "use strict";
 // Vega gives a place's width to one view only: views side by side get theirs here, one below the
-// other where the place is narrow.
-const AXES = 64; // pixels that the labels of a view take
-const fitted = (spec, width) => {
+// other where the place is narrow. `axes` is the pixels that the labels of a view take.
+const fitted = (spec, width, axes) => {
   if (!spec.concat) return spec;
   const { width: _width, autosize: _autosize, height: _height, ...rest } = spec;
   const columns = width < 640 ? 1 : spec.concat.length;
-  const each = Math.floor(width / columns) - AXES;
+  const each = Math.floor(width / columns - axes);
   return { ...rest, columns, concat: spec.concat.map((view) => ({ ...view, width: each })) };
 };
-// Draw a figure when it comes into sight: those in folded sections have no width before.
-const draw = (place) =>
-  vegaEmbed(place, fitted(JSON.parse(place.nextElementSibling.textContent), place.clientWidth), {
+// Labels may take more than was thought: then again, as much narrower as they are too wide.
+const draw = async (place, axes = 64) => {
+  const spec = JSON.parse(place.nextElementSibling.textContent);
+  await vegaEmbed(place, fitted(spec, place.clientWidth, axes), {
     mode: "vega-lite", renderer: "svg", ast: true, actions: false,
-  }).then(() => { place.style.minHeight = "0"; });
+  });
+  const over = place.querySelector("svg").getBoundingClientRect().width - place.clientWidth;
+  if (spec.concat && over > 0 && axes < 200) await draw(place, axes + Math.ceil(over));
+  place.style.minHeight = "0";
+};
+// Draw a figure when it comes into sight: those in folded sections have no width before.
 const sight = new IntersectionObserver((entries) => {
   for (const entry of entries) {
     if (entry.isIntersecting) { sight.unobserve(entry.target); draw(entry.target); }

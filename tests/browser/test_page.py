@@ -14,9 +14,11 @@ import pytest
 
 import kullback as kb
 from kullback.cli.report import demo_report
+from kullback.experiments import EXPERIMENTS, reproduced
 from kullback.reporting.comparison import comparison
 from kullback.reporting.comparison_html import comparison_page
 from kullback.reporting.document import document
+from kullback.reporting.experiment_html import experiment_page
 from kullback.reporting.html import page
 from kullback.reporting.write import write_page
 from kullback.worlds import CLEAN_WORLDS
@@ -62,6 +64,13 @@ def run(tmp_path_factory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def gallery(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "gallery.html"
+    write_page(experiment_page([reproduced(name) for name in EXPERIMENTS]), path)
+    return path
+
+
 class Seen:
     """A page in a tab, and everything that it said or asked for."""
 
@@ -91,7 +100,7 @@ class Seen:
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-@pytest.mark.parametrize("which", ["demo", "run"])
+@pytest.mark.parametrize("which", ["demo", "run", "gallery"])
 def test_every_figure_is_drawn_and_nothing_is_wider_than_the_screen(
     browser, request, which, width, scheme
 ):
@@ -186,4 +195,27 @@ def test_a_page_of_one_token_is_drawn_without_complaint(browser, tmp_path):
     seen = Seen(browser, tmp_path / "one.html")
     assert "without an interval" in seen.tab.locator("h1").inner_text()
     seen.open_all()
+    seen.assert_quiet()
+
+
+def test_a_slider_and_the_pointer_turn_what_stands_beside(browser, gallery):
+    seen = Seen(browser, gallery)
+    seen.open_all()
+    dials = seen.tab.locator(".plot:has(input[type=range])").all()
+    assert len(dials) == 2
+    for dial in dials:
+        dial.scroll_into_view_if_needed()
+        drawing, slider = dial.locator("svg"), dial.locator("input[type=range]")
+        before = drawing.inner_html()
+        slider.fill(slider.get_attribute("min"))
+        seen.tab.wait_for_timeout(200)
+        turned = drawing.inner_html()
+        assert turned != before
+        box = drawing.bounding_box()
+        for share in (0.8, 0.85):
+            x, y = box["x"] + share * box["width"], box["y"] + 0.5 * box["height"]
+            seen.tab.mouse.move(x, y)
+        seen.tab.wait_for_timeout(200)
+        assert float(slider.input_value()) > float(slider.get_attribute("min"))
+        assert drawing.inner_html() != turned
     seen.assert_quiet()

@@ -30,4 +30,5 @@ def test_a_gallery_begins_with_a_list_that_leads_to_each():
     for name in ("one", "two"):
         assert f'href="#{name}"' in page
         assert f'id="{name}"' in page
+    assert page.count("<article") == page.count("</article>") == 2
     assert page.index("rerun</h1>") < page.index("<h1>It is 2.") < page.index("<h1>It is 3.")

@@ -24,20 +24,20 @@ def experiment_page(made: Sequence[Experiment]) -> str:
 
 
 def _gallery(made: Sequence[Experiment]) -> str:
-    rows = [
-        (Raw(f'<a href="#{one.name}">{one.name}</a>'), one.question, one.answer) for one in made
+    lines = [
+        f'<p><a href="#{one.name}">{one.name}</a>: {escape(one.question)}<br>'
+        f"<b>{escape(one.answer)}</b></p>"
+        for one in made
     ]
-    return (
-        f'<p class="dim">kullback {__version__}</p>\n<h1>{GALLERY}</h1>'
-        f"{table(('experiment', 'question', 'answer'), rows, text=(1, 2))}"
-    )
+    return "\n".join([f'<p class="dim">kullback {__version__}</p>', f"<h1>{GALLERY}</h1>", *lines])
 
 
 def _experiment(one: Experiment) -> str:
     return "\n".join(
         [
-            f'<p class="dim" id="{one.name}">kullback {__version__} · experiment '
-            f"{escape(one.name)} · seed {one.seed} · after {escape(one.source)}</p>",
+            f'<article id="{one.name}">',
+            f'<p class="dim">kullback {__version__} · experiment {one.name} · seed {one.seed} · '
+            f"after {escape(one.source)}</p>",
             f"<h1>{escape(one.answer)}</h1>",
             f"<p><b>Question.</b> {escape(one.question)}</p>",
             f"<p><b>Claim.</b> {escape(one.claim)}</p>",
@@ -48,6 +48,7 @@ def _experiment(one: Experiment) -> str:
             _printed(one),
             "<h2>Limits</h2>",
             *(f"<p>{escape(limit)}</p>" for limit in one.limits),
+            "</article>",
         ]
     )
 

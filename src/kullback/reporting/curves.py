@@ -11,6 +11,7 @@ from typing import Any
 
 from kullback.reporting.figures import HEIGHT, STYLES, Figure, Row
 
+LONG = 20  # letters of a name beside which a phone has no room for another
 # What keeps of the data those of the setting that is chosen.
 TURNS = [{"filter": {"param": "chosen", "empty": False}}]
 
@@ -202,7 +203,13 @@ def profiles(
 def _colored(colors: Mapping[str, str]) -> dict[str, Any]:
     scale = {"domain": list(colors), "range": list(colors.values())}
     return {"field": "series", "type": "nominal", "scale": scale,
-            "legend": {"title": None, "columns": 2}}  # fmt: skip
+            "legend": _legend(list(colors))}  # fmt: skip
+
+
+def _legend(names: Sequence[str]) -> dict[str, Any]:
+    """Long names below each other, since a phone has no room for two."""
+    columns = 1 if max(map(len, names)) > LONG else 2
+    return {"title": None, "columns": columns, "labelLimit": 300}
 
 
 def _scale(axis: str, log: str) -> dict[str, Any]:
@@ -229,7 +236,7 @@ def _axis(axis: str, log: str, rows: Sequence[Row]) -> dict[str, Any]:
 def _lines(rows: Sequence[Row], x: str, y: str, log: str) -> list[dict[str, Any]]:
     series = list(dict.fromkeys(row["series"] for row in rows))
     styles = dict(zip(series, STYLES, strict=False))
-    legend = {"title": None, "columns": 2, "labelLimit": 300} if len(series) > 1 else None
+    legend = _legend(series) if len(series) > 1 else None
 
     def by(which: int) -> dict[str, Any]:
         scale = {"domain": series, "range": [style[which] for style in styles.values()]}

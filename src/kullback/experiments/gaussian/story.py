@@ -92,15 +92,14 @@ def _printed(tables: Mapping[float, Mapping[str, Drawn]]) -> tuple[Printed, ...]
     found = []
     for shift, rows in TABLES.items():
         kl = shift**2 / 2
-        found.append(
-            Printed(f"KL at μ = {shift:g}", f"{kl:g}", float(kb.divergence(*_norms(shift))))
-        )
+        at = f"μ = {shift:g}:"
+        found.append(Printed(f"{at} KL", f"{kl:g}", float(kb.divergence(*_norms(shift)))))
         for name, (bias, sd) in rows.items():
             exact = tables[shift][name].exact
             why = TIE if bias == "0.002" else ""
-            at = f"of {name} over KL, μ = {shift:g}"
-            found.append(Printed(f"bias {at}", bias, (exact.mean - kl) / kl, why))
-            found.append(Printed(f"sd {at}", sd, exact.sd / kl))
+            off = _zero((exact.mean - kl) / kl)
+            found.append(Printed(f"{at} bias/KL of {name}", bias, off, why))
+            found.append(Printed(f"{at} sd/KL of {name}", sd, exact.sd / kl))
     return tuple(found)
 
 
@@ -266,6 +265,6 @@ def _dimensions(kl: float) -> Part:
         "More dimensions, or more tokens",
         "The ratio of N(m, I) to N(0, I) has the law of one dimension with the length of m as "
         f"shift: only the total KL matters, and at {kl:.3f} nats in total k3 of the joint ratio "
-        "loses. k3 of each dimension, summed, never does. Tokens of a sequence are dimensions.",
+        "loses to k1. k3 of each dimension, summed, does not. Tokens are such dimensions.",
         (figure, Table("sd of one sample over KL.", ("dimensions", "KL", *names), rows)),
     )

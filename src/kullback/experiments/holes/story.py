@@ -79,6 +79,7 @@ def run(seed: int) -> Experiment:
             "its table of variances was not at hand.",
             "p1 has two ratios only. So one coefficient λ takes all its variance away, and no "
             "benchmark should be made of it: take three ratios or more.",
+            "The document's training runs (a distilled language model, PPO) are not rerun.",
             "One hole of three categories is a picture of a vocabulary, not a measurement of one.",
         ),
         seed=seed,

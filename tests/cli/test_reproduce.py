@@ -39,6 +39,8 @@ def test_data_on_the_output_stand_there_alone_and_carry_the_seed():
     [
         (["gausian"], "did you mean gaussian?"),
         (["gaussian", "--all"], "or take --all"),
+        (["--json", "-"], "name one experiment"),
+        (["--html", "a.html"], "name one experiment"),
         (["gaussian", "--html", "nowhere/a.html"], "there is no folder"),
         (["gaussian", "--seed", "-1"], "--seed"),
     ],

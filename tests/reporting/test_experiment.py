@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kullback.reporting.curves import curves
-from kullback.reporting.experiment import Experiment, Part, Printed, Table
+from kullback.reporting.experiment import Experiment, Part, Printed, Table, as_data
 from kullback.reporting.write import as_json
 
 LINE = [{"at": 1.0, "series": "k1", "value": 2.0}, {"at": 2.0, "series": "k1", "value": None}]
@@ -51,3 +51,4 @@ def test_data_are_plain_and_finite():
     assert table["rows"] == [["a", 1.5], ["b", "inf"]]
     assert figure["rows"] == LINE
     assert told["printed"][1]["agrees"] is False
+    assert as_data([MADE, MADE])["experiments"] == [MADE.as_data()] * 2

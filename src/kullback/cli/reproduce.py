@@ -37,24 +37,25 @@ def reproduce(name: str | None, every: bool, html: str | None, json: str | None,
     """
     from kullback.experiments import EXPERIMENTS, reproduced
 
+    if (name is not None) == every and (every or html or json):
+        fail("name one experiment, or take --all of them")
     if name is None and not every:
         width = max(map(len, EXPERIMENTS))
         for known, question in EXPERIMENTS.items():
             sys.stdout.write(f"{known:{width}}  {question}\n")
         return
-    if name is not None and every:
-        fail("name an experiment or take --all of them")
     with one_sentence():
         for path in (html, json if json != "-" else None):
             require_place(path)
         made = []
-        for one in EXPERIMENTS if name is None else [name]:
+        for one in [name] if name else EXPERIMENTS:
             with _working(one):
                 made.append(reproduced(one, seed))
+    from kullback.reporting.experiment import as_data
     from kullback.reporting.experiment_html import experiment_page
     from kullback.reporting.experiment_text import print_experiments
 
-    data = made[0].as_data() if name else {"experiments": [one.as_data() for one in made]}
+    data = made[0].as_data() if name else as_data(made)
     with one_sentence():
         deliver(
             data,

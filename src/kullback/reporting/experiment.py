@@ -155,6 +155,11 @@ class Experiment:
         }  # fmt: skip
 
 
+def as_data(made: Sequence[Experiment]) -> dict[str, Any]:
+    """Several experiments as one piece of data."""
+    return {"schema": f"{SCHEMA}-list", "experiments": [one.as_data() for one in made]}
+
+
 def cell(value: str | float | None) -> str:
     """A word as it is, a whole number with commas, any other number in four digits.
 

@@ -57,7 +57,10 @@ def _table(
     drawn = Drawn(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for place, head in enumerate(heads):
         right = place > 0 and any(_is_number(row[place]) for row in cells)
-        drawn.add_column(head, justify="right" if right else "left", overflow="fold")
+        # A head may break; a number that is cut is another number.
+        whole = max(len(row[place]) for row in cells) if right else None
+        justify = "right" if right else "left"
+        drawn.add_column(head, justify=justify, min_width=whole, overflow="fold")
     for row in cells:
         drawn.add_row(*map(Text, row))
     console.print(drawn)

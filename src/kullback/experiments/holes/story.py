@@ -220,7 +220,7 @@ def _clamp(sweep: dict[float, Matched]) -> Part:
 def _batches(seed: int) -> Part:
     names = ("k1 or k3, depth 1", "k1 or k3, depth 2", "k1 or k3, depth 3", "kb.estimate, depth 3")
     auto = {size: cover_auto(size, DEEP, seed) for size in SIZES}
-    points, rows = [], []
+    points, medians, errors = [], [], []
     for size in SIZES:
         held = [seen(size, depth).cover for depth in (1.0, 2.0, DEEP)]
         points += [
@@ -228,16 +228,15 @@ def _batches(seed: int) -> Part:
             for name, value in zip(names, [*held, auto[size]], strict=True)
         ]
         it = seen(size, DEEP)
-        rows.append((f"{size:,}", it.unseen, it.median_missing, it.median_k1, it.median_k3,
-                     it.error_k1, it.error_k3, it.cover, auto[size]))  # fmt: skip
+        medians.append((f"{size:,}", it.unseen, it.median_missing, it.median_k1, it.median_k3))
+        errors.append((f"{size:,}", it.error_k1, it.error_k3, it.cover, auto[size]))
     figure = curves(
         "Until the hole is sampled often, the usual 95 % interval around k1 or k3 does not hold.",
         points, "samples in a batch", "share of batches whose interval holds", log="x",
         level=(0.95, "95 %"),
         note="k1 and k3 are both linear in the number of hits, and their intervals hold together.",
     )  # fmt: skip
-    heads = ("samples", "P(unseen)", "missing mass", "k1", "k3", "error of k1", "of k3", "cover",
-             "kb.estimate")  # fmt: skip
+    kl = f"{at_depth(DEEP).of_hole.kl_pq:.4f}"
     return Part(
         "What a batch sees",
         "The difference between k1 and k3 is not how often their intervals hold, which is the "
@@ -247,10 +246,9 @@ def _batches(seed: int) -> Part:
         "allows for what was not seen.",
         (
             figure,
-            Table(
-                f"Depth 3, KL {at_depth(DEEP).of_hole.kl_pq:.4f}; missing mass, k1 and k3 of the "
-                "batch whose number of hits is the median; errors over the KL.",
-                heads, rows,
-            ),
+            Table(f"Depth 3, KL {kl}: the batch whose number of hits is the median.",
+                  ("samples", "P(no hit)", "missing mass", "k1", "k3"), medians),
+            Table("Depth 3: root mean squared error over the KL, and how often intervals hold.",
+                  ("samples", "k1", "k3", "held, k1 or k3", "held, kb.estimate"), errors),
         ),
     )  # fmt: skip

@@ -127,7 +127,7 @@ def _agreement(found: Findings, one: Gradient) -> list[str]:
     mean = found.value.means.get(one.scenario)
     if not found.is_kl or one.use != "loss" or not one.of or not mean or mean[0] == "zero":
         return []
-    if one.of != mean[0].partition(" at ")[0]:
+    if not one.is_of(mean[0].partition(" at ")[0]):
         return ["It is not the gradient of its value."]
     if abs((one.factor or 0.0) - mean[1]) > 1e-6 * abs(mean[1]):
         return ["It is not the gradient of its value: the factor is another."]
@@ -198,6 +198,8 @@ def _derivative(found: Findings) -> str:
     """What it does when differentiated, if that is not what its value says."""
     reading, value = found.derivative, found.value
     if found.detached:
+        return ""
+    if not value.aggregation.adds:
         return ""
     if reading is None:
         return "The derivative of no form that is known."

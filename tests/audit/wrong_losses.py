@@ -132,6 +132,11 @@ def mean_of_means(current, reference, mask):
     return ((k2(reference - current) * mask).sum(-1) / mask.sum(-1)).mean()
 
 
+def prefix_weights_mean_of_means(current, reference, old, mask):
+    terms = (current - old).cumsum(-1).exp().detach() * k2(reference - current) * mask
+    return (terms.sum(-1) / mask.sum(-1)).mean()
+
+
 def k1_mean_of_means(current, reference, mask):
     return (((current - reference) * mask).sum(-1) / mask.sum(-1)).mean()
 
@@ -402,6 +407,12 @@ WRONG: dict[str, Case] = {
             "Do Count each token alike",
         ),
     ),
+    "prefix weights and a mean of means": Case(
+        prefix_weights_mean_of_means,
+        ("k2", "current", "reference"),
+        on_policy() | stale(),
+        level="sequence_mean",
+    ),
     "k1 as a mean of means": Case(
         k1_mean_of_means,
         ("k1", "current", "reference"),
@@ -580,6 +591,10 @@ def prefix_weights_attached(current, reference, old, mask):
     return each((current - old).cumsum(-1).exp() * k3(reference - current) * mask)
 
 
+def prefix_weights_token_mean(current, reference, old, mask):
+    return token_mean((current - old).cumsum(-1).exp() * k3(reference - current), mask)
+
+
 def sequence_weight_attached(current, reference, rollout, mask):
     weight = ((current - rollout) * mask).sum(-1, keepdim=True).exp()
     return each(weight * (current - reference) * mask)
@@ -649,6 +664,12 @@ RIGHT: dict[str, Case] = {
         prefix_weights_attached,
         ("k3", "current", "reference"),
         on_policy(AHEAD, WHOLE) | stale(AHEAD, WHOLE),
+    ),
+    "prefix weights attached, each token alike": Case(
+        prefix_weights_token_mean,
+        ("k3", "current", "reference"),
+        on_policy(AHEAD, WHOLE) | stale(AHEAD, WHOLE),
+        level="token_mean",
     ),
     "a sequence weight attached": Case(
         sequence_weight_attached,

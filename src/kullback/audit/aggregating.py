@@ -57,14 +57,22 @@ class Aggregation:
         return names.get((self.within, self.batch), "other")
 
 
-def aggregation(caller: Caller) -> Aggregation:
-    """Measure it."""
+def aggregation(caller: Caller, *, averaged: bool | None = None) -> Aggregation:
+    """Measure it.
+
+    Args:
+        caller: The function.
+        averaged: Whether it is divided by the length of a sequence, if that is known: where a
+            sequence is one whole (a weight of all its tokens), its tokens alone do not show it.
+    """
     world = staged(APART.name, ends=False)
     # Rows whose first tokens differ; cut, for three lengths with numbers unlike each other.
     rows = [sequence(world, row) for row in (5, 15, 22)]
     cut = [rows[0], _cut(rows[1], 1), _cut(rows[2], 2)]
     returns = _returns(caller, rows)
     within = _within(caller, rows[0])
+    if within == "joint" and averaged:
+        within = "mean"
     takes_mask = "mask" in caller.given
     if not takes_mask:
         batch, adds = _rule(caller, rows, within)
@@ -144,8 +152,9 @@ def _rule(caller: Caller, batches: list[Batch], within: str) -> tuple[str, bool]
         shares["none"] = shares["sum"]
     else:
         each = np.array([float(one.values.sum()) for one in alone])
-        # Of a term that is no mean over its sequence, two of the rules make no sense.
-        names = ("tokens", "mean", "sum", "padded") if within == "mean" else ("mean", "sum")
+        # Of one length, the first two are one rule.
+        first = ("tokens", "mean") if within == "mean" else ("mean", "tokens")
+        names = (*first, "sum", "padded")
         fits = (name for name in names if _same(found.values, each @ shares[name]))
         rule = next(fits, "other")
     return rule, rule != "other" and _gradient_adds(found, alone, shares[rule])

@@ -17,7 +17,7 @@ from kullback.audit.enumerating import CREDITS, Calls, calls, whole_calls
 from kullback.audit.gradients import Gradient, gradients
 from kullback.audit.roles import parameters
 from kullback.audit.scenes import APART, SCENARIOS, Array, sequence, staged, together
-from kullback.audit.value import Value, counts_tokens, reading_data, value
+from kullback.audit.value import Value, counts_tokens, reading, reading_data, value
 from kullback.audit.verdict import Findings, details, verdict
 from kullback.audit.warning import warnings
 
@@ -156,16 +156,17 @@ def probe(
     trial = together([sequence(staged(APART.name, ends=True), row) for row in (0, 1)])
     caller = Caller(fn, parameters(fn, arguments), library, trial)
     apart = calls(caller, APART.name, ends=False), calls(caller, APART.name, ends=True)
-    averages = aggregation(caller)
+    form = reading(caller, apart)
+    averages = aggregation(caller, averaged=form.averaged if form else None)
     each = calls if averages.adds else whole_calls
     both = {
         name: (each(caller, name, ends=False), each(caller, name, ends=True))
         for name in _applicable(caller)
     }
-    computed = value(caller, apart, averages, both)
+    computed = value(caller, apart, form, averages, both)
     everywhere = [one for pair in (apart, *both.values()) for one in pair]
     detached = not any(np.any(one.derivatives) for one in everywhere)
-    reading = None if detached else _derivative(caller, apart, computed)
+    derivative = None if detached else _derivative(caller, apart, computed)
     other = _other(computed, caller.roles)
     named = tuple(
         one
@@ -174,14 +175,14 @@ def probe(
         for one in _named((fixed, random), name, use, computed, averages, caller.roles, other)
     )
     flows = frozenset(key.removesuffix("_logits") for one in everywhere for key in one.flows)
-    found = Findings(computed, reading, named, detached, flows, caller.roles, other)
+    found = Findings(computed, derivative, named, detached, flows, caller.roles, other)
     return Probe(
         caller.name,
         caller.library,
         caller.parameters,
         verdict(found),
         computed,
-        reading,
+        derivative,
         named,
         detached,
         found.is_kl,

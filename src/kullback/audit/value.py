@@ -112,6 +112,7 @@ def reading(caller: Caller, apart: tuple[Calls, Calls]) -> Reading | None:
 def value(
     caller: Caller,
     apart: tuple[Calls, Calls],
+    found: Reading | None,
     aggregation: Aggregation,
     scenarios: Mapping[str, tuple[Calls, Calls]],
 ) -> Value:
@@ -120,11 +121,11 @@ def value(
     Args:
         caller: The function.
         apart: What it gives where all policies are apart, in the two worlds.
+        found: The form of that.
         aggregation: How it averages.
         scenarios: What it gives in each scenario, in the two worlds; of a whole draw, where a
             sequence's part depends on the others of its batch.
     """
-    found = reading(caller, apart)
     form, factor = (found.form, found.factor) if found else (None, None)
     held: tuple[Clamp, ...] = ()
     odd: tuple[float, ...] = ()

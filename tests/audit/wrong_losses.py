@@ -405,7 +405,8 @@ WRONG: dict[str, Case] = {
         on_policy(),
         level="sequence_mean",
         says=(
-            "where all sequences have one length it descends KL(current||reference)",
+            "As a loss it descends KL(current||reference), token by token",
+            "where all sequences have one length; where lengths are random it has",
             "Do Count each token alike",
         ),
     ),
@@ -420,7 +421,7 @@ WRONG: dict[str, Case] = {
         ("k1", "current", "reference"),
         on_policy(),
         level="sequence_mean",
-        says=("where all sequences have one length it has an expected gradient of zero",),
+        says=("moves nothing on average, where all sequences have one length; where",),
     ),
     "a constant divisor": Case(
         constant_divisor,

@@ -219,7 +219,7 @@ def _nearest(one: Gradient, wanted: str) -> str:
 
 
 def _far(cosine: float, error: float) -> str:
-    return f"cosine {cosine:.2f}, relative error {error:.2f}"
+    return f"cosine {cosine:.3f}, relative error {error:.2f}"
 
 
 def _part(one: Gradient, sampler: str) -> str:

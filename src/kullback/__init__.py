@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kullback import worlds
+    from kullback import audit, worlds
     from kullback.columns import Columns, pack
     from kullback.control.evidence import Evidence
     from kullback.control.prompt_sums import PromptSums, prompt_sums
@@ -68,6 +68,7 @@ __all__ = [
     "Summary",
     "Totals",
     "advise",
+    "audit",
     "compare",
     "demo_path",
     "diagnose",
@@ -96,8 +97,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "worlds":
-        return import_module("kullback.worlds")
+    if name in ("audit", "worlds"):
+        return import_module(f"kullback.{name}")
     for home, names in _HOMES.items():
         if name in names:
             return getattr(import_module(f"kullback.{home}"), name)

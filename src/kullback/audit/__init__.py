@@ -1,0 +1,21 @@
+"""What does this function really compute, and what does training with it descend?
+
+`probe` runs anybody's KL term, in torch or JAX, on small worlds where every answer is exact. It
+names the term's value and its expected gradient, and says what to do if they are not what was
+meant. It shares no code with the losses of this package.
+
+Example:
+    >>> def penalty(log_prob, ref_log_prob):
+    ...     return log_prob - ref_log_prob
+    >>> found = probe(penalty, library="numpy", credit="reward_to_go")
+    >>> print(found.advice)
+    Subtract it from the reward, detached, with the reward to go or the full return.
+"""
+
+from __future__ import annotations
+
+from kullback.audit.gradients import Gradient
+from kullback.audit.probe import Probe, probe
+from kullback.audit.value import Value
+
+__all__ = ["Gradient", "Probe", "Value", "probe"]

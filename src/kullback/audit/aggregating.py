@@ -1,0 +1,146 @@
+"""From tokens to one number: how a function averages, and whether padding gets in.
+
+Measured with the function's own answers, whatever it computes: what it gives for a batch is held
+against what it gives for each sequence alone, and that against each token alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kullback.audit.calling import Caller
+from kullback.audit.scenes import APART, Array, Batch, sequence, staged, together
+
+_CLOSE = 1e-6  # float32 somewhere inside is no other rule
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """How it comes from tokens to what it returns.
+
+    Attributes:
+        returns: ``scalar``, ``sequence`` (one per sequence) or ``token``.
+        within: Over a sequence: ``sum``, ``mean``, or ``joint``, where it is made of the whole.
+        batch: Over the batch: ``sum``, ``mean`` (of the sequences), ``tokens`` (each token counts
+            alike), ``padded`` (the sum over tokens, divided by all positions, padding included),
+            ``none`` (it returns them apart) or ``other``.
+        takes_mask: Whether it has a mask.
+        leaks: Whether what stands at masked positions changes it.
+    """
+
+    returns: str
+    within: str
+    batch: str
+    takes_mask: bool
+    leaks: bool
+
+    @property
+    def level(self) -> str:
+        """The rule in one word, as of `kullback.levels` where that has it."""
+        if self.returns != "scalar":
+            return f"per_{self.returns}"
+        names = {
+            ("sum", "mean"): "sequence_sum",
+            ("joint", "mean"): "sequence_sum",
+            ("mean", "mean"): "sequence_mean",
+            ("mean", "tokens"): "token_mean",
+            ("sum", "sum"): "sum",
+            ("joint", "sum"): "sum",
+            ("mean", "padded"): "padded_mean",
+        }
+        return names.get((self.within, self.batch), "other")
+
+
+def aggregation(caller: Caller) -> Aggregation:
+    """Measure it."""
+    world = staged(APART.name, ends=False)
+    # Rows whose first tokens differ; cut, for three lengths with numbers unlike each other.
+    rows = [sequence(world, row) for row in (5, 15, 22)]
+    cut = [rows[0], _cut(rows[1], 1), _cut(rows[2], 2)]
+    returns = _returns(caller, rows)
+    within = _within(caller, rows[0])
+    takes_mask = "mask" in caller.given
+    if not takes_mask:
+        batch = _rule(caller, rows, within)
+        return Aggregation(returns, within, batch, takes_mask=False, leaks=True)
+    mask = together(cut).mask
+    one, other = (caller(together(cut, padding=fill)).values for fill in (-1.5, -0.6))
+    leaks = not _same(_counted(one, mask), _counted(other, mask))
+    batch = _rule(caller, rows if leaks else cut, within)
+    return Aggregation(returns, within, batch, takes_mask=True, leaks=leaks)
+
+
+def not_finite(caller: Caller) -> tuple[bool, bool]:
+    """Whether the value, and the gradient, break where masked positions hold −inf."""
+    world = staged(APART.name, ends=False)
+    row = sequence(world, 5)
+    batch = together([row, _cut(row, 1)])
+    at_padding = ~batch.mask[..., None]
+    infinite = {
+        role: np.where(at_padding, -np.inf, table) for role, table in batch.log_probs.items()
+    }
+    outcome = caller(replace(batch, log_probs=infinite))
+    values = _counted(outcome.values, batch.mask)
+    slopes = [one for key, one in outcome.gradient.items() if key.startswith("current")]
+    broken = any(not np.isfinite(one[batch.mask]).all() for one in slopes)
+    return not np.isfinite(values).all(), broken or any(np.isnan(one).any() for one in slopes)
+
+
+def _cut(batch: Batch, start: int) -> Batch:
+    """The last tokens of each sequence."""
+    return Batch(
+        {role: table[:, start:] for role, table in batch.log_probs.items()},
+        batch.tokens[:, start:],
+        batch.mask[:, start:],
+    )
+
+
+def _returns(caller: Caller, rows: list[Batch]) -> str:
+    return ("scalar", "sequence", "token")[caller(together(rows[:2])).values.ndim]
+
+
+def _within(caller: Caller, row: Batch) -> str:
+    """From its tokens, each alone, to the whole sequence."""
+    tokens = [_token(row, place) for place in range(row.mask.shape[1])]
+    each = np.array([caller(one).values.sum() for one in tokens])
+    whole = float(caller(row).values.sum())
+    if _same(whole, each.sum()):
+        return "sum"
+    return "mean" if _same(whole, each.mean()) else "joint"
+
+
+def _token(batch: Batch, place: int) -> Batch:
+    here = slice(place, place + 1)
+    tables = {role: table[:, here] for role, table in batch.log_probs.items()}
+    return Batch(tables, batch.tokens[:, here], batch.mask[:, here])
+
+
+def _rule(caller: Caller, batches: list[Batch], within: str) -> str:
+    """How it comes from what it gives for each sequence to what it gives for all of them."""
+    alone, batch = [caller(one).values for one in batches], together(batches)
+    found = caller(batch).values
+    if found.ndim:
+        flat = np.concatenate([np.ravel(one) for one in alone])
+        return "none" if _same(_counted(found, batch.mask).ravel(), flat) else "other"
+    lengths = np.array([one.mask.sum() for one in batches])
+    each = np.array([float(one.sum()) for one in alone])
+    rules = {
+        "tokens": each @ lengths / lengths.sum(),
+        "mean": each.mean(),
+        "sum": each.sum(),
+        "padded": each @ lengths / (len(lengths) * lengths.max()),
+    }
+    if within != "mean":  # of one length, the first two are one
+        rules = {name: rules[name] for name in ("mean", "sum")}
+    return next((name for name, value in rules.items() if _same(found, value)), "other")
+
+
+def _counted(values: Array, mask: NDArray[np.bool_]) -> Array:
+    return values[mask] if values.shape == mask.shape else values
+
+
+def _same(one: Array | float, other: Array | float) -> bool:
+    return np.shape(one) == np.shape(other) and np.allclose(one, other, rtol=_CLOSE, atol=1e-12)

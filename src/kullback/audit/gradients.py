@@ -1,0 +1,139 @@
+"""Which gradient it is: an expected gradient, named if it is a known one, and measured if not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kullback.audit.catalogue import EXACTLY, ROUGHLY
+from kullback.audit.scenes import SCENARIOS, Array, staged
+from kullback.audit.targets import WHOLE, Target, expected, targets
+
+NOTHING = Target("zero", WHOLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Gradient:
+    """The expected gradient of a term, in one scenario, over sequences of one kind.
+
+    Attributes:
+        scenario: Who sampled: ``on-policy``, ``stale`` or ``engine``.
+        use: How the term is used: ``loss`` (differentiated), or in the reward with the credit
+            ``reward_to_go``, ``full_return`` or ``immediate``.
+        lengths: ``fixed``: all sequences have one length; ``random``: a token can end one.
+        of: What it is the gradient of, as ``KL(reference||current)``, ``zero`` or a difference;
+            None if it is that of nothing known.
+        part: ``whole``, or ``token``: the tokens' own gradients, their prefixes held fixed.
+        prefixes: Whose prefixes those are.
+        factor: By what that gradient is multiplied.
+        nearest: The known gradient that it is most like, of those of divergences.
+        cosine: The cosine of the angle between the two.
+        relative_error: The distance between them, relative to the nearest's size.
+        distances: The last two for each main candidate, by its name.
+    """
+
+    scenario: str
+    use: str
+    lengths: str
+    of: str | None
+    part: str | None
+    prefixes: str | None
+    factor: float | None
+    nearest: str
+    cosine: float
+    relative_error: float
+    distances: dict[str, tuple[float, float]]
+
+    def as_data(self) -> dict[str, Any]:
+        """As lists, dictionaries, strings and numbers."""
+        data = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        data["distances"] = {
+            name: {"cosine": cosine, "relative_error": error}
+            for name, (cosine, error) in self.distances.items()
+        }
+        return data
+
+
+def gradient(
+    derivatives: Array,
+    *,
+    scenario: str,
+    use: str,
+    ends: bool,
+    roles: Collection[str],
+    other: str,
+) -> Gradient:
+    """Name the mean of what each sequence gives.
+
+    Args:
+        derivatives: By the logits at each position of each sequence of the scenario's world,
+            [sequences, tokens, alphabet], on the scale of a sum over tokens.
+        scenario: A name of ``SCENARIOS``.
+        use: How the term is used.
+        ends: Whether a token can end a sequence.
+        roles: What the function is given.
+        other: The policy that current is compared with; distances are to the KLs with it.
+    """
+    world = staged(scenario, ends=ends)
+    seen = expected(world, derivatives, by=world.sampler).ravel()
+    known = {
+        _called(name, scenario, roles): table.ravel()
+        for name, table in targets(scenario, ends=ends).items()
+    }
+    sizes = np.sqrt((derivatives**2).sum(axis=(1, 2)))
+    found, factor = _named(seen, known, world.mean(sizes, by=world.sampler))
+    ahead, back = f"KL(current||{other})", f"KL({other}||current)"
+    distances = {
+        str(name): (_cosine(seen, table), _error(seen, table))
+        for name, table in known.items()
+        if name.of in (ahead, back, f"{ahead} - {back}")
+    } or {str(name): (_cosine(seen, table), _error(seen, table)) for name, table in known.items()}
+    nearest = max(distances, key=lambda name: distances[name][0])
+    return Gradient(
+        scenario,
+        use,
+        "random" if ends else "fixed",
+        found.of if found else None,
+        found.part if found else None,
+        found.prefixes if found else None,
+        factor,
+        nearest,
+        *distances[nearest],
+        distances,
+    )
+
+
+def _called(name: Target, scenario: str, roles: Collection[str]) -> Target:
+    """The sampler by the name that the function knows: where it is stale, old is rollout too."""
+    if SCENARIOS[scenario].same.get("rollout") != "old" or "old" in roles or "rollout" not in roles:
+        return name
+    prefixes = "rollout" if name.prefixes == "old" else name.prefixes
+    return Target(name.of.replace("old", "rollout"), name.part, prefixes)
+
+
+def _named(
+    seen: Array, known: dict[Target, Array], size: float
+) -> tuple[Target | None, float | None]:
+    for error in (EXACTLY, ROUGHLY):
+        if np.linalg.norm(seen) <= error * size:
+            return NOTHING, 0.0
+        for name, table in known.items():
+            if not np.any(table):
+                continue
+            factor = float(seen @ table / (table @ table))
+            if np.linalg.norm(seen - factor * table) < error * np.linalg.norm(seen):
+                return name, factor
+    return None, None
+
+
+def _cosine(seen: Array, table: Array) -> float:
+    sizes = float(np.linalg.norm(seen) * np.linalg.norm(table))
+    return float(seen @ table) / sizes if sizes > 1e-30 else 0.0
+
+
+def _error(seen: Array, table: Array) -> float:
+    size = float(np.linalg.norm(table))
+    return float(np.linalg.norm(seen - table)) / size if size else float("inf")

@@ -1,0 +1,267 @@
+"""What does this function compute, and what does training with it descend?"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kullback.audit.aggregating import Aggregation, aggregation, not_finite
+from kullback.audit.calling import Caller
+from kullback.audit.catalogue import Reading, all_sequences, recognized, slope_table
+from kullback.audit.enumerating import CREDITS, Calls, calls
+from kullback.audit.gradients import Gradient, gradient
+from kullback.audit.roles import parameters
+from kullback.audit.scenes import APART, SCENARIOS, Array, sequence, staged, together
+from kullback.audit.value import Value, counts_tokens, value
+from kullback.audit.verdict import Findings, advice, derivative_words, verdict
+
+_WIDTH = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What a KL term is: its value, its expected gradients, and what to do. ``str()`` tells it.
+
+    Attributes:
+        name: The function's name.
+        library: The library that it was called in.
+        parameters: What each of its parameters was given.
+        value: What it computes.
+        derivative: What it is when differentiated, in words; None if detached or unknown.
+        gradients: Its expected gradients: for each scenario, each use and each kind of lengths.
+        detached: Whether no gradient flows from it to the current policy.
+        is_kl: Whether it is a KL term at all.
+        verdict: The sentences, the most important first.
+        warnings: What else is wrong.
+        advice: What to do.
+    """
+
+    name: str
+    library: str
+    parameters: Mapping[str, str]
+    value: Value
+    derivative: str | None
+    gradients: tuple[Gradient, ...]
+    detached: bool
+    is_kl: bool
+    verdict: tuple[str, ...]
+    warnings: tuple[str, ...]
+    advice: str
+
+    def gradient(
+        self, scenario: str = "on-policy", use: str = "loss", lengths: str = "random"
+    ) -> Gradient:
+        """One of the gradients.
+
+        Raises:
+            KeyError: There is none for this scenario, use and kind of lengths.
+        """
+        for one in self.gradients:
+            if (one.scenario, one.use, one.lengths) == (scenario, use, lengths):
+                return one
+        raise KeyError(f"no gradient for {scenario}, {use}, {lengths}")
+
+    def as_data(self) -> dict[str, Any]:
+        """As lists, dictionaries, strings and numbers."""
+        return {
+            "schema": "kullback.probe/1",
+            "name": self.name,
+            "library": self.library,
+            "parameters": dict(self.parameters),
+            "value": self.value.as_data(),
+            "derivative": self.derivative,
+            "gradients": [one.as_data() for one in self.gradients],
+            "detached": self.detached,
+            "is_kl": self.is_kl,
+            "verdict": list(self.verdict),
+            "warnings": list(self.warnings),
+            "advice": self.advice,
+        }
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{name} = {key}" for name, key in self.parameters.items())
+        parts = [f"{self.name} ({self.library}; {given})", "", *self.verdict]
+        if self.warnings:
+            parts += ["", *(f"Warning: {one}" for one in self.warnings)]
+        parts += ["", f"Do: {self.advice}"]
+        return "\n".join(
+            line for part in parts for line in (textwrap.wrap(part, _WIDTH) if part else [""])
+        )
+
+
+def probe(
+    fn: Callable[..., Any],
+    *,
+    library: str | None = None,
+    style: str | None = None,
+    arguments: Mapping[str, str] | None = None,
+    credit: str | None = None,
+) -> Probe:
+    """Name the value and the expected gradient of somebody's KL term, by exact enumeration.
+
+    The function is called on every sequence of two small languages, one sequence at a time, where
+    the current policy, an older one, or another engine sampled, and on batches and single tokens
+    chosen to show how it averages and where it clamps. What each sequence gives is held against
+    the formulas that people write, and the exact mean gradient against those of divergences:
+    nothing is sampled, so nothing is noise.
+
+    Args:
+        fn: Takes per-token log-probs [sequences, tokens] of ``current``, ``reference``, ``old`` and
+            ``rollout``, their logits [sequences, tokens, vocabulary], ``mask`` and ``tokens``,
+            under these names or usual ones (``log_prob``, ``ref_per_token_logps``,
+            ``response_mask``). Returns a scalar, [sequences], [sequences, tokens], or a tuple that
+            begins with it, or a dictionary with ``loss``.
+        library: ``torch``, ``jax``, or ``numpy`` (which has no gradient); else the one that the
+            function uses is found.
+        style: ``loss``: it is differentiated. ``reward``: its values are a cost in the reward.
+            None: a loss; and a cost, if no gradient flows from it.
+        arguments: What parameters with other names are given: ``{"x": "current"}``.
+        credit: In the reward, for which costs a token answers: ``reward_to_go``, ``full_return`` or
+            ``immediate``; each if None.
+
+    Returns:
+        What was found; printing it tells it in sentences.
+
+    Raises:
+        TypeError: ``fn`` cannot be called.
+        ValueError: A parameter or an argument is not known, or the function raised something.
+
+    Example:
+        >>> def penalty(log_prob, ref_log_prob):
+        ...     return log_prob - ref_log_prob
+        >>> found = probe(penalty, library="numpy")
+        >>> found.value.form.method, found.gradient(use="reward_to_go").of
+        ('k1', 'KL(current||reference)')
+    """
+    _refuse_unknown(style, credit)
+    trial = together([sequence(staged(APART.name, ends=True), row) for row in (0, 1)])
+    caller = Caller(fn, parameters(fn, arguments), library, trial)
+    apart = _both(caller, APART.name)
+    averages = aggregation(caller)
+    both = {name: _both(caller, name) for name in _applicable(caller)}
+    computed = value(caller, apart, averages, both)
+    detached = not any(np.any(one.derivatives) for pair in (apart, *both.values()) for one in pair)
+    reading = None if detached else _derivative(caller, apart, computed)
+    other = _other(computed, caller.roles)
+    uses = _uses(style, credit, detached=detached)
+    gradients = tuple(
+        gradient(
+            _derivatives(one, use, computed, averages),
+            scenario=name,
+            use=use,
+            ends=one.world.eos is not None,
+            roles=caller.roles,
+            other=other,
+        )
+        for use in uses
+        for name, pair in both.items()
+        for one in pair
+    )
+    found = Findings(computed, reading, gradients, detached, caller.roles, other)
+    return Probe(
+        caller.name,
+        caller.library,
+        caller.parameters,
+        computed,
+        derivative_words(reading) if reading else None,
+        gradients,
+        detached,
+        found.is_kl,
+        tuple(verdict(found)),
+        tuple(_warnings(caller, computed, averages)),
+        advice(found),
+    )
+
+
+def _refuse_unknown(style: str | None, credit: str | None) -> None:
+    if style not in (None, "loss", "reward"):
+        raise ValueError(f"style {style!r} is neither 'loss' nor 'reward'")
+    if credit not in (None, *CREDITS):
+        raise ValueError(f"credit {credit!r} is none of {', '.join(CREDITS)}")
+
+
+def _both(caller: Caller, scenario: str) -> tuple[Calls, Calls]:
+    return calls(caller, scenario, ends=False), calls(caller, scenario, ends=True)
+
+
+def _applicable(caller: Caller) -> list[str]:
+    """The engine's scenario is another one only where a function tells rollout from old."""
+    tells = {"old", "rollout"} <= set(caller.roles)
+    return [name for name in SCENARIOS if name != "engine" or tells]
+
+
+def _uses(style: str | None, credit: str | None, *, detached: bool) -> tuple[str, ...]:
+    credits = (credit,) if credit else CREDITS
+    if style == "reward":
+        return credits
+    if not detached:
+        return ("loss",)
+    return () if style == "loss" else credits
+
+
+def _derivative(caller: Caller, apart: tuple[Calls, Calls], computed: Value) -> Reading | None:
+    mask = all_sequences().mask
+    seen = np.concatenate([one.derivatives for one in apart])[mask]
+    if not np.isfinite(seen).all():
+        return None
+    logits = any(key.endswith("_logits") for key in caller.given)
+    lengths = np.broadcast_to(mask.sum(axis=1)[:, None], mask.shape)[mask]
+    table = slope_table(caller.roles, logits=logits)
+    return recognized(seen.ravel(), table, np.repeat(lengths, seen.shape[-1]), computed.form)
+
+
+def _other(computed: Value, roles: tuple[str, ...]) -> str:
+    """Whom current is compared with."""
+    if computed.form and computed.form.p != computed.form.q:
+        pair = [role for role in (computed.form.p, computed.form.q) if role != "current"]
+        return "reference" if "reference" in pair else pair[0]
+    return next((role for role in ("reference", "old", "rollout") if role in roles), "reference")
+
+
+def _derivatives(one: Calls, use: str, computed: Value, averages: Aggregation) -> Array:
+    """On the scale of a sum over tokens, wherever a batch takes the length back."""
+    found = one.derivatives if use == "loss" else one.as_reward(use)
+    random = one.world.eos is not None
+    if computed.averaged and (counts_tokens(averages) or not random):
+        return found * one.world.lengths[:, None, None]
+    return found
+
+
+def _warnings(caller: Caller, computed: Value, averages: Aggregation) -> list[str]:
+    said = []
+    if caller.untraced:
+        said.append(f"JAX could not trace it ({caller.untraced}), so no gradient flows from it.")
+    if averages.takes_mask and averages.leaks:
+        said.append("What stands at masked positions changes it.")
+    elif averages.takes_mask:
+        value_breaks, gradient_breaks = not_finite(caller)
+        if value_breaks or gradient_breaks:
+            what = "Its value" if value_breaks else "Its gradient"
+            said.append(
+                f"{what} is not finite where a masked position holds -inf: select with the mask "
+                "before the arithmetic, not by a product after it."
+            )
+    if averages.batch == "sum":
+        said.append("It grows with the number of sequences in a batch.")
+    if averages.level == "sequence_mean":
+        said.append(
+            "A mean over sequences of token means weighs a token by its sequence's length: where "
+            "lengths are random, sampled terms are biased by that."
+        )
+    if averages.batch == "padded":
+        said.append("It shrinks with the padding of a batch.")
+    if averages.batch == "other":
+        said.append("What it gives for a batch is not made of what it gives for the sequences.")
+    dead = [one for one in computed.clamps if not one.gradient]
+    if dead:
+        said.append("Beyond a clamp it has no gradient: the worst tokens are not pulled back.")
+    if computed.departures:
+        places = ", ".join(f"{x:g}" for x in computed.departures)
+        said.append(f"It is not its formula at log-ratios of {places}.")
+    if abs(computed.at_identity) > 1e-9 and computed.form and computed.form.p != computed.form.q:
+        said.append(f"Where all policies agree it is {computed.at_identity:.4g} and not 0.")
+    return said

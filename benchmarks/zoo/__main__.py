@@ -13,7 +13,8 @@ import subprocess
 from pathlib import Path
 
 from environments import ENVIRONMENTS, make, python
-from table import write
+from zoo_page import fill
+from zoo_table import write
 
 
 def main() -> None:
@@ -31,6 +32,7 @@ def main() -> None:
         again = ["--again"] if asked.again else []
         subprocess.run([python(name), probing, name, *again], check=True)
     write()
+    fill()
 
 
 if __name__ == "__main__":

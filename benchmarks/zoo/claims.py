@@ -54,6 +54,7 @@ CLAIMS: dict[str, dict[str, Claim]] = {
     "verl": {
         "actor loss": _k3(BACK, stale=NONE),
         "loss k1": Claim(f"k1 of {AHEAD}", "zero", "minus KL(old||current)"),
+        "loss k1, seq-mean-token-mean": Claim(f"k1 of {AHEAD}", "zero"),
         "loss k2": Claim("k2 of current and reference", AHEAD),
         "loss low_var_kl": _k3(BACK),
         "loss k1+": Claim(f"k1 of {AHEAD}", AHEAD, stale=NONE),
@@ -63,7 +64,7 @@ CLAIMS: dict[str, dict[str, Claim]] = {
         "reward mse": Claim("k2 of old and reference", NONE),
         "reward low_var_kl": Claim("k3 of KL(old||reference)", APART),
         "distillation, supervised": _k3(BACK),
-        "distillation, policy gradient, k3": _k3(APART),
+        "distillation, policy gradient, k3": Claim(None, APART),
         "distillation, policy gradient, k1": Claim(None, AHEAD),
         "ppo_kl": Claim("k1 of KL(old||current)"),
         "rollout_corr kl": Claim("k1 of KL(rollout||old)"),
@@ -105,4 +106,68 @@ CLAIMS: dict[str, dict[str, Claim]] = {
         "kl_sample_train_v1": Claim("k1 of KL(rollout||current)"),
     },
     "sb3": {"PPO approx_kl": Claim("k3 of KL(old||current)")},
+}
+
+_BY_LENGTH = (
+    "in part. It holds where all sequences have one length. Where a token can end one, each "
+    "token is divided by the length that its sequence came to have, and the gradient is that of no "
+    "divergence, if close to it."
+)
+_IN_SEQUENCES = (
+    "in part. It holds for one token, and for credit at once, which the probe says too. In a "
+    "sequence a token answers for the k3 of the later ones as well, and that is the gradient of no "
+    "divergence. The advice is the same: only k1 is right in the reward."
+)
+# Who is right, for each claim that is not what was measured.
+VERDICTS: dict[str, dict[str, str]] = {
+    "trl": {"GMPO": _BY_LENGTH},
+    "verl": {
+        "loss k1, seq-mean-token-mean": (
+            "no. Zero is right for the means over tokens that were measured. Here each sequence is "
+            "divided by its own length, and what is left is the gradient of E[1/length] (checked "
+            "by enumeration, to 2e-9): it makes responses longer, and sees no reference."
+        ),
+        "reward low_var_kl": _IN_SEQUENCES,
+    },
+    "openrlhf": {"reward k3": _IN_SEQUENCES},
+    "torchrl": {},
+    "liger": {},
+    "tinker": {
+        "penalty, discounted": (
+            "in part. It holds where all sequences have one length. The penalty is "
+            "centered on the mean per token of the batch before the future is summed, so a token "
+            "is credited that mean for every token that follows it: what is descended is the KL of "
+            "the sequences less that mean times E[length] (checked by enumeration, to 4e-8)."
+        ),
+    },
+    "sb3": {},
+}
+
+# The same for what is measured without the auditor: what was said, and who is right.
+OF_MEASURES: dict[str, dict[str, tuple[str, str]]] = {
+    "trl": {
+        "GKD along beta": (
+            "The scale is not continuous: full KLs at 0 and 1, next to nothing beside them.",
+            "yes",
+        ),
+        "KTO kl": (
+            "Not a KL of the policy from the reference; the clamp biases it upwards.",
+            "yes",
+        ),
+    },
+    "verl": {
+        "low_var_kl at a hole": (
+            "The mean is 0 % off at a ratio of 10, 80 % below the KL at 100.",
+            "yes",
+        ),
+        "the reward near the reference": (
+            "low_var_kl pulls with 15, 3 and 0.6 % of the KL's strength at these distances.",
+            "yes",
+        ),
+        "forward_kl_topk along k": (
+            "A biased lower part of KL(teacher||student).",
+            "no. It is partial and biased, but not lower: the terms left out can be negative, and "
+            "for k from 2 to 4 it is above the KL, by up to 29 %.",
+        ),
+    },
 }

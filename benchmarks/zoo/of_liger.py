@@ -71,7 +71,7 @@ ENTRIES = (
         "use_bias_correction_kl=True",
         "loss",
     ),
-    Entry("GRPO, loss_type=grpo", grpo(loss_type="grpo"), GRPO, "loss_type=grpo", "loss"),
+    Entry("GRPO, mean of sequences", grpo(loss_type="grpo"), GRPO, "loss_type=grpo", "loss"),
     Entry("k3_loss_fn", k3, "liger_kernel.chunked_loss.grpo_loss: k3_loss_fn", "", "loss"),
     *(Entry(f"JSD {beta}", jsd(beta), JSD, f"beta={beta}", "loss") for beta in (0.0, 0.5, 1.0)),
 )

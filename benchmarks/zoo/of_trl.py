@@ -262,7 +262,9 @@ ENTRIES = (
         "method",
     ),
     Entry("GRPO with vLLM", grpo(vllm=True), GRPO, "use_vllm=True, else default", "loss", "method"),
-    Entry("GRPO, loss_type=grpo", grpo(loss_type="grpo"), GRPO, "loss_type=grpo", "loss", "method"),
+    Entry(
+        "GRPO, mean of sequences", grpo(loss_type="grpo"), GRPO, "loss_type=grpo", "loss", "method"
+    ),
     Entry(
         "GMPO",
         grpo(GMPOTrainer, GMPOConfig),

@@ -160,6 +160,56 @@ def of_the_top(tokens: int) -> dict[str, Any]:
     }
 
 
+def at_a_hole() -> dict[str, Any]:
+    """The mean of low_var_kl where the policy dropped one of three tokens, beside the KL."""
+    reference = torch.tensor([0.2, 0.4, 0.4], dtype=torch.float64)
+    rows = []
+    for ratio in (10.0, 16.0, 30.0, 100.0, 1000.0):
+        dropped = 0.2 / ratio
+        policy = torch.tensor([dropped, *[(1 - dropped) / 2] * 2], dtype=torch.float64)
+        found = kl_penalty(policy.log(), reference.log(), "low_var_kl")
+        rows.append(
+            {
+                "reference_over_policy": ratio,
+                "measured": float((policy * found).sum()),
+                "KL(policy||reference)": float(kb.divergence(policy, reference)),
+            }
+        )
+    return {"rows": rows}
+
+
+def near_the_reference() -> dict[str, Any]:
+    """The pull of each type in the reward of one token, beside that of the KL itself.
+
+    ``size`` is that of the expected gradient, relative to the gradient of the KL; ``cosine`` that
+    of the angle between the two.
+    """
+    rows = []
+    direction = torch.tensor([1.0, -0.5, 0.3, -1.0, 0.8, 0.1, -0.6, 0.4], dtype=torch.float64)
+    for distance in (0.5, 0.1, 0.02):
+        theirs = TEACHER.log_softmax(-1)
+        logits = TEACHER + distance * direction / direction.norm()
+        ours = logits.log_softmax(-1)
+        probability = ours.exp()
+        mask = torch.ones(len(ours), 1)
+
+        def pull(cost: Any, p: Any = probability) -> Any:
+            return p * (cost - (p * cost).sum())
+
+        true = pull(ours - theirs)
+        for kind in ("kl", "abs", "mse", "low_var_kl"):
+            found = pull(in_reward(kind)(ours[:, None], theirs[:, None], mask)[:, 0])
+            rows.append(
+                {
+                    "distance": distance,
+                    "kl_penalty": kind,
+                    "size": float(found.norm() / true.norm()),
+                    "cosine": float(found @ true / found.norm() / true.norm()),
+                }
+            )
+    return {"rows": rows}
+
+
 LOSS = "verl.trainer.ppo.core_algos: kl_penalty, agg_loss"
 REWARD = "verl.trainer.ppo.ray_trainer: apply_kl_penalty"
 DISTILLATION = "verl.trainer.distillation.losses: distillation_loss"
@@ -176,8 +226,21 @@ ENTRIES = (
         for kind in ("k1", "abs", "k2", "low_var_kl", "k1+", "abs+", "k2+", "low_var_kl+")
     ),
     *(
-        Entry(f"loss low_var_kl, {mode}", penalty("low_var_kl", mode), LOSS, mode, "loss")
+        Entry(
+            f"loss low_var_kl, {mode}",
+            penalty("low_var_kl", mode),
+            LOSS,
+            f"loss_agg_mode={mode}",
+            "loss",
+        )
         for mode in MODES[1:]
+    ),
+    Entry(
+        "loss k1, seq-mean-token-mean",
+        penalty("k1", "seq-mean-token-mean"),
+        LOSS,
+        "kl_loss_type=k1, loss_agg_mode=seq-mean-token-mean",
+        "loss",
     ),
     *(
         Entry(f"reward {kind}", in_reward(kind), REWARD, f"kl_penalty={kind}", "reward")
@@ -219,6 +282,20 @@ ENTRIES = (
     ),
 )
 MEASURES = (
+    Measure(
+        "low_var_kl at a hole",
+        at_a_hole,
+        "verl.trainer.ppo.core_algos: kl_penalty",
+        "The clamp at 10 begins where the reference is 13.6 times likelier: beyond it the mean is "
+        "far below the KL, and nothing pulls the dropped token back.",
+    ),
+    Measure(
+        "the reward near the reference",
+        near_the_reference,
+        REWARD,
+        "The expected pull on one token of eight at three distances of the logits from the "
+        "reference, relative to that of the KL: only k1 (kl) is right; low_var_kl fades.",
+    ),
     Measure(
         "forward_kl_topk along k",
         partial(of_the_top, len(TEACHER)),

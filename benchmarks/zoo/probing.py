@@ -32,7 +32,10 @@ def probed(entry: Entry) -> dict[str, Any]:
         found = kb.audit.probe(entry.term, library="torch", style=style)
     except ValueError as error:
         return {"refused": str(error)}
-    return {"said": str(found), "probe": found.as_data()}
+    data = found.as_data()
+    for one in data["gradients"]:
+        del one["distances"]  # the nearest of them is said beside
+    return {"said": str(found), "probe": data}
 
 
 def described(entry: Entry) -> dict[str, Any]:

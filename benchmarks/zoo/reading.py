@@ -43,9 +43,17 @@ def gradient(entry: Found, scenario: str, lengths: str = "random") -> str:
     found = _gradient(entry, scenario, lengths)
     if found is None:
         return ""
+    if scenario == "on-policy" and _of_samplers(entry):
+        return "zero: the two agree"
     if found["of"] is None:
         return "none"
     return f"minus {found['of']}" if (found["factor"] or 0.0) < 0 else found["of"]
+
+
+def _of_samplers(entry: Found) -> bool:
+    """Whether it compares policies that are one where the current policy sampled."""
+    form = entry["probe"]["value"]["form"]
+    return form is not None and {form["p"], form["q"]} <= {"current", "old", "rollout"}
 
 
 def part(entry: Found, scenario: str) -> str:

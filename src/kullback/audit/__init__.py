@@ -9,7 +9,7 @@ Example:
     ...     return log_prob - ref_log_prob
     >>> found = probe(penalty, library="numpy", credit="reward_to_go")
     >>> print(found.advice)
-    Subtract it from the reward, detached, with the reward to go or the full return.
+    Nothing: subtract it from the reward, and credit each token with later costs.
 """
 
 from __future__ import annotations

@@ -146,14 +146,9 @@ def _two(seen: Array, table: Table) -> Reading | None:
 
 
 def _is_alike(form: Form, other: Form) -> bool:
-    """Whether they have one value, and differ in what is held constant alone."""
-    if (form.method, form.p, form.q, form.unit) != (other.method, other.p, other.q, other.unit):
-        return False
-    weights = [
-        one.weight and one.weight.sampler != "itself" and replace(one.weight, attached="no")
-        for one in (form, other)
-    ]
-    return form.credit is None and (weights[0] or None) == (weights[1] or None)
+    """Whether they have one value, and differ in what of their weight is held constant alone."""
+    weight = form.weight and replace(form.weight, attached="no")
+    return replace(form, weight=weight) == other
 
 
 def _is_plain(form: Form) -> bool:
@@ -169,6 +164,7 @@ def _forms(roles: Sequence[str], logits: bool) -> list[Form]:
         found += [Form(method, p, q) for (p, q), method in product(pairs, two_sided)]
         found += [Form("entropy", role, role) for role in roles]
     found += [Form("log-prob", role, role) for role in roles]
+    found += [Form("p log p/q", p, q) for p, q in pairs]
     units = ("sequence", "average")
     bent = [name for name in SAMPLED if name != "k1"]  # of k1 each is its sum, or its mean
     found += [Form(m, p, q, unit) for unit, (p, q), m in product(units, pairs, bent)]

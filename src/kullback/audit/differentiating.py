@@ -67,6 +67,7 @@ class InJax:
         self.untraced = ""
 
     def __call__(self, arrays: Arrays, mask: NDArray[np.bool_]) -> Outcome:
+        """Values and gradient."""
         import jax
 
         with jax.enable_x64(True):

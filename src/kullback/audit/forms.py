@@ -99,7 +99,8 @@ class Form:
     """A KL term, or what somebody took for one.
 
     Args:
-        method: A name of ``SAMPLED``, ``EXACT`` or ``log-prob`` (of p alone).
+        method: A name of ``SAMPLED`` or ``EXACT``; ``log-prob`` (of p alone), or ``p log p/q``, the
+            term of the sampled token in the sum over the vocabulary.
         p: The role that comes first.
         q: The other.
         unit: ``token``; or ``sequence`` and ``average``, where log q/p is summed or averaged over
@@ -187,8 +188,10 @@ def _united(x: Array, unit: str, batch: Batch) -> Array:
 
 
 def _terms(form: Form, batch: Batch) -> Array:
-    if form.method == "log-prob":
-        return np.where(batch.mask, batch.given(form.p), 0.0)
+    if form.method in ("log-prob", "p log p/q"):
+        log_p, log_q = batch.given(form.p), batch.given(form.q)
+        terms = log_p if form.method == "log-prob" else np.exp(log_p) * (log_p - log_q)
+        return np.where(batch.mask, terms, 0.0)
     if form.method in EXACT:
         p, q = (np.exp(batch.log_probs[role]) for role in (form.p, form.q))
         return np.where(batch.mask, EXACT[form.method].value(p, q).sum(axis=-1), 0.0)
@@ -202,6 +205,10 @@ def _sampled_slopes(form: Form, batch: Batch) -> Array:
     weights = _weights(form.weight, batch)
     if form.method == "log-prob":
         return weights * float(form.p == "current")
+    if form.method == "p log p/q":
+        log_p, log_q = batch.given(form.p), batch.given(form.q)
+        by_p, by_q = float(form.p == "current"), float(form.q == "current")
+        return weights * np.exp(log_p) * ((1 + log_p - log_q) * by_p - by_q)
     x, slope = _log_ratio(form.p, form.q, form.scale, batch)
     outer = SAMPLED[form.method].slope(_united(x, form.unit, batch))
     if form.unit == "token":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,8 @@ class Gradient:
         lengths: ``fixed``: all sequences have one length; ``random``: a token can end one.
         of: What it is the gradient of, as ``KL(reference||current)``, ``zero`` or a difference;
             None if it is that of nothing known.
-        part: ``whole``, or ``token``: the tokens' own gradients, their prefixes held fixed.
+        part: ``whole``, or ``token``: the tokens' own gradients, their prefixes held fixed; of a
+            difference also ``mixed``: the first side whole, the second token by token.
         prefixes: Whose prefixes those are.
         factor: By what that gradient is multiplied.
         nearest: The known gradient that it is most like, of those of divergences.
@@ -57,26 +58,41 @@ class Gradient:
         return data
 
 
-def gradient(
+def gradients(
+    fixed: Array, random: Array, *, scenario: str, use: str, roles: Collection[str], other: str
+) -> tuple[Gradient, Gradient]:
+    """Name the mean of what each sequence gives, where lengths are fixed and where random.
+
+    Args:
+        fixed: By the logits at each position of each sequence of the scenario's world of one
+            length, [sequences, tokens, alphabet], on the scale of a sum over tokens.
+        random: The same of the world whose sequences can end.
+        scenario: A name of ``SCENARIOS``.
+        use: How the term is used.
+        roles: What the function is given.
+        other: The policy that current is compared with; distances are to the KLs with it.
+    """
+    one = _gradient(fixed, scenario, use, ends=False, roles=roles, other=other)
+    two = _gradient(random, scenario, use, ends=True, roles=roles, other=other)
+    # What holds where lengths are random holds where they are not; else it is the world's doing.
+    if two.of is not None and not (one.of and _base(one.of) == _base(two.of)):
+        two = replace(two, of=None, part=None, prefixes=None, factor=None)
+    return one, two
+
+
+def _base(name: str) -> str:
+    return name.partition(" per token")[0]
+
+
+def _gradient(
     derivatives: Array,
-    *,
     scenario: str,
     use: str,
+    *,
     ends: bool,
     roles: Collection[str],
     other: str,
 ) -> Gradient:
-    """Name the mean of what each sequence gives.
-
-    Args:
-        derivatives: By the logits at each position of each sequence of the scenario's world,
-            [sequences, tokens, alphabet], on the scale of a sum over tokens.
-        scenario: A name of ``SCENARIOS``.
-        use: How the term is used.
-        ends: Whether a token can end a sequence.
-        roles: What the function is given.
-        other: The policy that current is compared with; distances are to the KLs with it.
-    """
     world = staged(scenario, ends=ends)
     seen = expected(world, derivatives, by=world.sampler).ravel()
     known = {
@@ -85,12 +101,13 @@ def gradient(
     }
     sizes = np.sqrt((derivatives**2).sum(axis=(1, 2)))
     found, factor = _named(seen, known, world.mean(sizes, by=world.sampler))
+    if found is NOTHING:  # what rounding left has no direction
+        seen = np.zeros_like(seen)
     ahead, back = f"KL(current||{other})", f"KL({other}||current)"
+    main = [name for name in known if name.of in (ahead, back, f"{ahead} - {back}")]
     distances = {
-        str(name): (_cosine(seen, table), _error(seen, table))
-        for name, table in known.items()
-        if name.of in (ahead, back, f"{ahead} - {back}")
-    } or {str(name): (_cosine(seen, table), _error(seen, table)) for name, table in known.items()}
+        str(name): (_cosine(seen, known[name]), _error(seen, known[name])) for name in main or known
+    }
     nearest = max(distances, key=lambda name: distances[name][0])
     return Gradient(
         scenario,

@@ -9,17 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from kullback.audit.aggregating import Aggregation, aggregation, not_finite
+from kullback.audit.advising import advice
+from kullback.audit.aggregating import Aggregation, aggregation
 from kullback.audit.calling import Caller
 from kullback.audit.catalogue import Reading, all_sequences, recognized, slope_table
 from kullback.audit.enumerating import CREDITS, Calls, calls
-from kullback.audit.gradients import Gradient, gradient
+from kullback.audit.gradients import Gradient, gradients
 from kullback.audit.roles import parameters
 from kullback.audit.scenes import APART, SCENARIOS, Array, sequence, staged, together
-from kullback.audit.value import Value, counts_tokens, value
-from kullback.audit.verdict import Findings, advice, derivative_words, verdict
+from kullback.audit.value import Value, counts_tokens, reading_data, value
+from kullback.audit.verdict import Findings, details, verdict
+from kullback.audit.warning import warnings
 
-_WIDTH = 80
+_WIDTH = 80  # columns of the text
+_LABEL = 12  # and those in which the labels stand
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +33,13 @@ class Probe:
         name: The function's name.
         library: The library that it was called in.
         parameters: What each of its parameters was given.
+        verdict: What it is, in two to four sentences.
         value: What it computes.
-        derivative: What it is when differentiated, in words; None if detached or unknown.
+        derivative: The form that it is when differentiated; None if detached or unknown.
         gradients: Its expected gradients: for each scenario, each use and each kind of lengths.
         detached: Whether no gradient flows from it to the current policy.
         is_kl: Whether it is a KL term at all.
-        verdict: The sentences, the most important first.
+        details: Sentences on each of these, by a label.
         warnings: What else is wrong.
         advice: What to do.
     """
@@ -43,12 +47,13 @@ class Probe:
     name: str
     library: str
     parameters: Mapping[str, str]
+    verdict: str
     value: Value
-    derivative: str | None
+    derivative: Reading | None
     gradients: tuple[Gradient, ...]
     detached: bool
     is_kl: bool
-    verdict: tuple[str, ...]
+    details: tuple[tuple[str, str], ...]
     warnings: tuple[str, ...]
     advice: str
 
@@ -72,25 +77,35 @@ class Probe:
             "name": self.name,
             "library": self.library,
             "parameters": dict(self.parameters),
+            "verdict": self.verdict,
             "value": self.value.as_data(),
-            "derivative": self.derivative,
+            "derivative": self.derivative and reading_data(self.derivative),
             "gradients": [one.as_data() for one in self.gradients],
             "detached": self.detached,
             "is_kl": self.is_kl,
-            "verdict": list(self.verdict),
+            "details": [{"label": label, "text": text} for label, text in self.details],
             "warnings": list(self.warnings),
             "advice": self.advice,
         }
 
     def __str__(self) -> str:
         given = ", ".join(f"{name} = {key}" for name, key in self.parameters.items())
-        parts = [f"{self.name} ({self.library}; {given})", "", *self.verdict]
-        if self.warnings:
-            parts += ["", *(f"Warning: {one}" for one in self.warnings)]
-        parts += ["", f"Do: {self.advice}"]
-        return "\n".join(
-            line for part in parts for line in (textwrap.wrap(part, _WIDTH) if part else [""])
-        )
+        said = [
+            *self.details,
+            *(("Warning", one) for one in self.warnings),
+            ("Do", self.advice),
+            ("Called", f"In {self.library}, with {given}."),
+        ]
+        lines = textwrap.wrap(f"{self.name}: {self.verdict}", _WIDTH)
+        last = ""
+        for label, text in said:
+            if label != last:
+                lines.append("")
+            rows = textwrap.wrap(text, _WIDTH - _LABEL, break_on_hyphens=False)
+            heads = ["" if label == last else label, *[""] * (len(rows) - 1)]
+            lines += [f"{head:{_LABEL}}{row}" for head, row in zip(heads, rows, strict=True)]
+            last = label
+        return "\n".join(lines)
 
 
 def probe(
@@ -144,35 +159,37 @@ def probe(
     averages = aggregation(caller)
     both = {name: _both(caller, name) for name in _applicable(caller)}
     computed = value(caller, apart, averages, both)
-    detached = not any(np.any(one.derivatives) for pair in (apart, *both.values()) for one in pair)
+    everywhere = [one for pair in (apart, *both.values()) for one in pair]
+    detached = not any(np.any(one.derivatives) for one in everywhere)
     reading = None if detached else _derivative(caller, apart, computed)
     other = _other(computed, caller.roles)
-    uses = _uses(style, credit, detached=detached)
-    gradients = tuple(
-        gradient(
-            _derivatives(one, use, computed, averages),
+    named = tuple(
+        one
+        for use in _uses(style, credit, detached=detached)
+        for name, (fixed, random) in both.items()
+        for one in gradients(
+            _derivatives(fixed, use, computed, averages),
+            _derivatives(random, use, computed, averages),
             scenario=name,
             use=use,
-            ends=one.world.eos is not None,
             roles=caller.roles,
             other=other,
         )
-        for use in uses
-        for name, pair in both.items()
-        for one in pair
     )
-    found = Findings(computed, reading, gradients, detached, caller.roles, other)
+    flows = frozenset(key.removesuffix("_logits") for one in everywhere for key in one.flows)
+    found = Findings(computed, reading, named, detached, flows, caller.roles, other)
     return Probe(
         caller.name,
         caller.library,
         caller.parameters,
+        verdict(found),
         computed,
-        derivative_words(reading) if reading else None,
-        gradients,
+        reading,
+        named,
         detached,
         found.is_kl,
-        tuple(verdict(found)),
-        tuple(_warnings(caller, computed, averages)),
+        tuple(details(found)),
+        tuple(warnings(caller, computed, averages)),
         advice(found),
     )
 
@@ -229,39 +246,3 @@ def _derivatives(one: Calls, use: str, computed: Value, averages: Aggregation) -
     if computed.averaged and (counts_tokens(averages) or not random):
         return found * one.world.lengths[:, None, None]
     return found
-
-
-def _warnings(caller: Caller, computed: Value, averages: Aggregation) -> list[str]:
-    said = []
-    if caller.untraced:
-        said.append(f"JAX could not trace it ({caller.untraced}), so no gradient flows from it.")
-    if averages.takes_mask and averages.leaks:
-        said.append("What stands at masked positions changes it.")
-    elif averages.takes_mask:
-        value_breaks, gradient_breaks = not_finite(caller)
-        if value_breaks or gradient_breaks:
-            what = "Its value" if value_breaks else "Its gradient"
-            said.append(
-                f"{what} is not finite where a masked position holds -inf: select with the mask "
-                "before the arithmetic, not by a product after it."
-            )
-    if averages.batch == "sum":
-        said.append("It grows with the number of sequences in a batch.")
-    if averages.level == "sequence_mean":
-        said.append(
-            "A mean over sequences of token means weighs a token by its sequence's length: where "
-            "lengths are random, sampled terms are biased by that."
-        )
-    if averages.batch == "padded":
-        said.append("It shrinks with the padding of a batch.")
-    if averages.batch == "other":
-        said.append("What it gives for a batch is not made of what it gives for the sequences.")
-    dead = [one for one in computed.clamps if not one.gradient]
-    if dead:
-        said.append("Beyond a clamp it has no gradient: the worst tokens are not pulled back.")
-    if computed.departures:
-        places = ", ".join(f"{x:g}" for x in computed.departures)
-        said.append(f"It is not its formula at log-ratios of {places}.")
-    if abs(computed.at_identity) > 1e-9 and computed.form and computed.form.p != computed.form.q:
-        said.append(f"Where all policies agree it is {computed.at_identity:.4g} and not 0.")
-    return said

@@ -51,7 +51,7 @@ class Scenario:
         name: What it is called.
         sampler: The role that sampled.
         same: By role, the table of the world that it has in place of its own.
-        words: The scenario in a sentence.
+        words: Who sampled, in words.
     """
 
     name: str
@@ -69,14 +69,14 @@ SCENARIOS = {
             "on-policy",
             "current",
             {"old": "current", "rollout": "current"},
-            "the current policy sampled",
+            "the current policy",
         ),
-        Scenario("stale", "old", {"rollout": "old"}, "an older policy sampled"),
+        Scenario("stale", "old", {"rollout": "old"}, "an older policy"),
         Scenario(
             "engine",
             "rollout",
             {"old": "current"},
-            "the rollout engine sampled, and old is the current policy",
+            "another engine (old being current)",
         ),
     )
 }

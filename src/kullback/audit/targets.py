@@ -12,6 +12,7 @@ from kullback.worlds import Tabular
 
 WHOLE = "whole"  # of the sequence policies: the prefixes move with the policy
 TOKEN = "token"  # the sum of the tokens' gradients, where their prefixes are held fixed
+MIXED = "mixed"  # of a difference: the first side whole, the second token by token
 
 
 class Target(NamedTuple):
@@ -25,8 +26,10 @@ class Target(NamedTuple):
     prefixes: str | None = None
 
     def __str__(self) -> str:
-        held = f", token by token with the prefixes of {self.prefixes} held fixed"
-        return self.of + (held if self.prefixes else "")
+        held = f"token by token with the prefixes of {self.prefixes} held fixed"
+        if self.part == MIXED:
+            return f"{self.of}, the latter {held}"
+        return self.of + (f", {held}" if self.prefixes else "")
 
 
 @cache
@@ -76,6 +79,9 @@ def _of_pair(world: Tabular, other: str, prefixes: list[str]) -> dict[Target, Ar
     for part, role in ((WHOLE, None), *((TOKEN, role) for role in prefixes)):
         turned = found.get(Target(back, part, role), found[Target(back, WHOLE)])
         found[Target(f"{ahead} - {back}", part, role)] = found[Target(ahead, part, role)] - turned
+    found[Target(f"{ahead} - {back}", MIXED, "current")] = (
+        found[Target(ahead, WHOLE)] - found[Target(back, TOKEN, "current")]
+    )
     return found
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection
 
 from kullback.audit.aggregating import Aggregation
+from kullback.audit.catalogue import Reading
 from kullback.audit.clamping import Clamp
 from kullback.audit.forms import EXACT, Form, Weight
 from kullback.audit.gradients import Gradient
@@ -18,26 +19,26 @@ SPANS = {
 }
 
 LEVELS = {
-    "token_mean": "a mean over all tokens of the batch",
-    "sequence_sum": "summed over each sequence, a mean over sequences",
-    "sequence_mean": "a mean over sequences of their token means",
-    "sum": "summed over the tokens of all sequences: it grows with the batch",
-    "padded_mean": "divided by all positions, padding included: it shrinks with the padding",
-    "per_token": "one number per token",
-    "per_sequence": "one number per sequence",
-    "other": "averaged by no rule that is known",
+    "token_mean": "A mean over all tokens of the batch",
+    "sequence_sum": "Summed over each sequence, a mean over sequences",
+    "sequence_mean": "A mean over sequences of their token means",
+    "sum": "Summed over the tokens of all sequences",
+    "padded_mean": "The sum over tokens, divided by all positions, padding included",
+    "per_token": "One number per token; as a loss, their sum over a sequence",
+    "per_sequence": "One number per sequence",
+    "other": "Averaged by no rule that is known",
 }
 
 _WITHOUT_MASK = LEVELS | {
-    "token_mean": "a mean over all positions",
-    "sequence_mean": "a mean over all positions",
+    "token_mean": "A mean over all positions",
+    "sequence_mean": "A mean over all positions",
 }
 
 USES = {
-    "loss": "as a loss",
-    "reward_to_go": "in the reward, with the reward to go",
-    "full_return": "in the reward, with the full return",
-    "immediate": "in the reward, with immediate credit only",
+    "loss": "As a loss",
+    "reward_to_go": "In the reward, credited with the reward to go",
+    "full_return": "In the reward, credited with the full return",
+    "immediate": "In the reward, with immediate credit only",
 }
 
 
@@ -98,6 +99,13 @@ def form_words(form: Form, factor: float = 1.0) -> str:
     return what + (f", {weight_words(form.weight)}" if form.weight else "")
 
 
+def _k3(form: Form) -> str:
+    words = f"k3 of KL({form.p}||{form.q})"
+    if form.p != "reference":
+        return words
+    return f"{words}, which takes samples of {form.p}: for {form.q}'s its ratio is inverted"
+
+
 def _method(form: Form) -> str:
     p, q = form.p, form.q
     ratio, direction = f"{q}/{p}", f"KL({p}||{q})"
@@ -111,22 +119,23 @@ def _method(form: Form) -> str:
             "entropy": f"the entropy of {p}, over the vocabulary",
         }[form.method]
     return {
-        "k1": f"k1 of {direction} (log {p}/{q})",
-        "k2": f"k2 of {p} and {q} (half the squared log-ratio)",
-        "k3": f"k3 of {direction} (r - 1 - log r, r = {ratio})",
+        "k1": f"k1 of {direction}",
+        "k2": f"k2 of {p} and {q}, half the squared log-ratio",
+        "k3": _k3(form),
         "|log r|": f"the absolute log-ratio of {p} and {q}",
-        "r log r - (r - 1)": f"r log r - (r - 1), r = {ratio}, which estimates KL({q}||{p}) from {p}",
-        "r log r": f"r log r, r = {ratio}, which estimates KL({q}||{p}) from {p}",
+        "r log r - (r - 1)": f"r log r - (r - 1), r = {ratio}, for KL({q}||{p}) from {p}'s samples",
+        "r log r": f"r log r, r = {ratio}, for KL({q}||{p}) from {p}'s samples",
         "r": f"the ratio {ratio}",
         "exp(x) - x": f"r - log r, r = {ratio}: k3 without its -1",
         "log-prob": f"the log-prob of {p}",
+        "p log p/q": f"the sampled token's own term of {direction}, p log p/q",
     }[form.method]
 
 
 def weight_words(weight: Weight) -> str:
     """``weighted by current/old, token by token, differentiated too``."""
     if weight.sampler == "itself":
-        what = f"multiplied by {weight.target}/{weight.target} with the lower one held constant"
+        what = f"times {weight.target}/{weight.target}, the lower one held constant"
     else:
         what = f"weighted by {weight.target}/{weight.sampler}"
     how = {"no": "", "yes": ", differentiated too", "own": ", its own token's differentiated too"}
@@ -135,43 +144,74 @@ def weight_words(weight: Weight) -> str:
 
 def level_words(aggregation: Aggregation) -> str:
     """How it averages, and whether padding gets in."""
-    if aggregation.returns == "scalar" and not aggregation.takes_mask:
+    if aggregation.returns != "scalar":
+        return LEVELS[aggregation.level]
+    if not aggregation.takes_mask:
         return f"{_WITHOUT_MASK.get(aggregation.level, LEVELS['other'])}; it takes no mask"
-    if aggregation.returns == "scalar" and aggregation.leaks:
-        return "over all positions, padding included: its mask does not keep it out"
+    if aggregation.leaks:
+        rule = _WITHOUT_MASK.get(aggregation.level, LEVELS["other"])
+        return f"{rule}, padding included: its mask does not keep that out"
     return LEVELS[aggregation.level]
 
 
+def held_at(clamps: tuple[Clamp, ...]) -> str:
+    """The clamps in a few words: ``, clamped at 10``."""
+    said = []
+    for of, name in (("output", ""), ("input", "its log-ratio "), ("weight", "its weight ")):
+        levels = {abs(one.at) if of != "weight" else one.at for one in clamps if one.of == of}
+        if levels:
+            said.append(f", {name}clamped at {joined([number(one) for one in sorted(levels)])}")
+    return "".join(said)
+
+
 def clamp_words(clamps: tuple[Clamp, ...], form: Form) -> str:
-    """The clamps in half a sentence; nothing where there are none."""
-    said: dict[str, list[str]] = {}
+    """Where each clamp begins: ``Clamped where reference/current is above 13.6``."""
+    said = []
     for one in clamps:
-        if one.of == "weight":
-            name, at = "its weight is held", f"{'at most' if one.log_ratio > 0 else 'at least'}"
-            said.setdefault(name, []).append(f"at {at} {number(one.at)}")
-            continue
+        weight = form.weight
+        ratio = f"{form.q}/{form.p}"
+        if one.of == "weight" and weight:
+            ratio = f"{weight.target}/{weight.sampler}"
         side = "above" if one.log_ratio > 0 else "below"
-        ratio = math.exp(one.log_ratio)
-        name = "held" if one.of == "output" else "its log-ratio is held"
-        grad = "" if one.gradient else ", without a gradient"
-        where = f"where {form.q}/{form.p} is {side} {ratio:.3g}{grad}"
-        said.setdefault(name, []).append(f"at {number(one.at)} {where}")
-    return "; ".join(f"{name} {' and '.join(parts)}" for name, parts in said.items())
+        dead = "" if one.gradient else " (no gradient there)"
+        said.append(f"{ratio} is {side} {math.exp(one.log_ratio):.3g}{dead}")
+    return f"Clamped where {joined(said)}"
 
 
-def gradient_words(one: Gradient, sampler: str) -> str:
-    """What a gradient descends, as a predicate: ``descends KL(reference||current), …``."""
+def derivative_words(reading: Reading) -> str:
+    """The form of a derivative in words."""
+    form = reading.form
+    what = form_words(form, reading.factor)
+    if form.credit == "future":
+        what += ", and what the later tokens add as a cost beside the log-prob"
+    elif form.credit:
+        credit = {"reward_to_go": "from that token on", "full_return": "of the whole sequence"}
+        of = credit.get(form.credit, "of the same token")
+        what += f", held constant as a cost {of} beside the log-prob"
+    if reading.second:
+        what += f", plus {times(reading.second[1], form_words(reading.second[0]))}"
+    return what
+
+
+def gradient_words(one: Gradient, sampler: str, other: str) -> str:
+    """What a gradient does, as a predicate: ``descends KL(reference||current), …``."""
     if one.of is None:
-        return (
-            f"is the gradient of no divergence: nearest is that of {one.nearest}, with cosine "
-            f"{one.cosine:.2f} and relative error {one.relative_error:.2f}"
-        )
+        wanted = f"KL(current||{other})"
+        near = f"{one.nearest} ({_far(one.cosine, one.relative_error)})"
+        if one.nearest != wanted and wanted in one.distances:
+            near += f", and {wanted} itself is further ({_far(*one.distances[wanted])})"
+        return f"has the gradient of no divergence; the nearest is {near}"
     if one.of == "zero":
-        return "has an expected gradient of zero: it adds noise, and moves nothing on average"
+        return "has an expected gradient of zero: noise, which moves nothing on average"
     factor = one.factor or 0.0
     verb = "descends" if factor > 0 else "ascends"
     strength = "" if abs(abs(factor) - 1) < 1e-6 else f", times {number(abs(factor))}"
-    return f"{verb} {one.of}{_part(one, sampler)}{strength}"
+    turned = ", the other direction" if one.of == f"KL({other}||current)" else ""
+    return f"{verb} {one.of}{turned}{_part(one, sampler)}{strength}"
+
+
+def _far(cosine: float, error: float) -> str:
+    return f"cosine {cosine:.2f}, relative error {error:.2f}"
 
 
 def _part(one: Gradient, sampler: str) -> str:
@@ -179,9 +219,10 @@ def _part(one: Gradient, sampler: str) -> str:
     prefixes = one.prefixes
     if one.part != "token":
         is_kl = (one.of or "").startswith("KL(") and "per token" not in (one.of or "")
-        return " of whole sequences" if is_kl else ""
+        return ", of whole sequences" if is_kl else ""
+    latter = ", the latter" if one.part == "mixed" else ","
     whose = "the sampler's prefixes" if prefixes == sampler else f"the prefixes of {prefixes}"
-    return f", token by token with {whose} held fixed"
+    return f"{latter} token by token with {whose} held fixed"
 
 
 def joined(names: Collection[str]) -> str:

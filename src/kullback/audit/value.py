@@ -80,6 +80,17 @@ def _form_data(form: Form | None) -> dict[str, Any] | None:
     }
 
 
+def reading_data(found: Reading) -> dict[str, Any]:
+    """A form that was recognized, as dictionaries, strings and numbers."""
+    form, factor = found.second or (None, None)
+    return {
+        "form": _form_data(found.form),
+        "factor": found.factor,
+        "averaged": found.averaged,
+        "second": form and {"form": _form_data(form), "factor": factor},
+    }
+
+
 def reading(caller: Caller, apart: tuple[Calls, Calls]) -> Reading | None:
     """The form of what it gives, with all policies apart."""
     by_token = all(one.values.ndim == 2 for one in apart)

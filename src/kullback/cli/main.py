@@ -14,6 +14,7 @@ import click
 from kullback import __version__
 from kullback.cli.compare import compare
 from kullback.cli.explain import explain
+from kullback.cli.probe import probe
 from kullback.cli.report import report
 from kullback.cli.watch import watch
 
@@ -29,12 +30,14 @@ def app() -> None:
       kullback report rollouts/*.parquet --html report.html
       kullback compare before.parquet after.parquet
       kullback explain kl --value -0.031 --tokens 8192
+      kullback probe my_losses:kl_loss
     """
 
 
 app.add_command(report)
 app.add_command(compare)
 app.add_command(explain)
+app.add_command(probe)
 app.add_command(watch)
 
 

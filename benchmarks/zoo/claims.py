@@ -43,6 +43,7 @@ CLAIMS: dict[str, dict[str, Claim]] = {
         "GRPO, sequence weights": _k3(),
         "GRPO with vLLM": _k3(AHEAD, stale=AHEAD),
         "GMPO": _k3(BACK),
+        "asynchronous GRPO, kl": Claim("k3 of KL(rollout||current)"),
         "RLOO": Claim(f"k1 of {AHEAD.replace('current', 'old')}", AHEAD),
         "GKD 0.0": _whole(BACK),
         "GKD 1.0": _whole(AHEAD),
@@ -103,6 +104,7 @@ CLAIMS: dict[str, dict[str, Claim]] = {
     "tinker": {
         "penalty": Claim(None, AHEAD),
         "penalty, discounted": Claim(None, AHEAD),
+        "distillation": Claim(None, AHEAD),
         "kl_sample_train_v1": Claim("k1 of KL(rollout||current)"),
     },
     "sb3": {"PPO approx_kl": Claim("k3 of KL(old||current)")},

@@ -46,7 +46,10 @@ ENVIRONMENTS = {
     "torchrl": Environment(("torchrl==0.14.1", "tensordict==0.14.3")),
     "liger": Environment(("triton==3.9.0", "transformers==5.24.0"), alone=("liger-kernel==0.8.5",)),
     "tinker": Environment(
-        ("tinker==0.38.0", "transformers==5.24.0", "chz", "pillow"),
+        (
+            *("tinker==0.38.0", "transformers==5.24.0"),
+            *("blobfile", "chz", "datasets", "pillow", "termcolor"),
+        ),
         alone=("tinker-cookbook==0.6.1",),
     ),
     "sb3": Environment(("stable-baselines3==2.9.2", "gymnasium==1.4.0")),

@@ -10,6 +10,7 @@ from typing import Any
 import tinker
 import torch
 from entry import Entry
+from tinker_cookbook.distillation import train_on_policy
 from tinker_cookbook.rl.metrics import compute_kl_sample_train, incorporate_kl_penalty
 
 PACKAGES = ("tinker-cookbook", "tinker")
@@ -28,6 +29,14 @@ class Base:
 
         async def coroutine() -> Any:
             return answer
+
+        return SimpleNamespace(coroutine=coroutine)
+
+    def compute_logprobs(self, prompt: Any) -> Any:
+        """The same, without what else a sample brings."""
+
+        async def coroutine() -> Any:
+            return [None, *self.known[tuple(prompt.to_ints())]]
 
         return SimpleNamespace(coroutine=coroutine)
 
@@ -69,28 +78,37 @@ def rest_of_the_batch() -> tinker.Datum:
     )
 
 
-def advantages(rollout: Any, reference: Any, tokens: Any, mask: Any, discount: float) -> Any:
-    """What the penalty adds to the advantage of each token."""
-    rows = data(rollout, tokens, mask)
-    known = {(1, 2): [-0.75]}
+def known(rows: list[tinker.Datum], reference: Any) -> Base:
+    """The base model, or the teacher, of these sequences."""
+    by_sequence = {(1, 2): [-0.75]}
     for datum, of in zip(rows, reference.detach(), strict=True):
         sequence = datum.loss_fn_inputs["target_tokens"].to_torch().tolist()
-        known[(0, *sequence)] = of[: len(sequence)].tolist()
-    whole = [*rows, rest_of_the_batch()]
-    asyncio.run(incorporate_kl_penalty(whole, Base(known), 1.0, discount))
-    out = torch.zeros_like(rollout)
-    for row, datum in zip(out, rows, strict=True):
-        added = datum.loss_fn_inputs["advantages"].to_torch()
-        row[: len(added)] = added.to(row.dtype)
-    return out
+        by_sequence[(0, *sequence)] = of[: len(sequence)].tolist()
+    return Base(by_sequence)
 
 
-def penalty(discount: float) -> Callable[..., Any]:
-    """The loss "importance_sampling" of the service with nothing but the penalty as advantage."""
+def penalized(rows: list[tinker.Datum], base: Base, discount: float) -> None:
+    """The penalty of RL, which is centered on the mean of the batch."""
+    asyncio.run(incorporate_kl_penalty([*rows, rest_of_the_batch()], base, 1.0, discount))
+
+
+def distilled(rows: list[tinker.Datum], teacher: Base, discount: float) -> None:
+    """The advantage of on-policy distillation."""
+    clients, sets = [teacher] * len(rows), [0] * len(rows)
+    asyncio.run(train_on_policy.incorporate_kl_penalty(rows, clients, sets, 1.0, discount))
+
+
+def advantage(added: Callable[..., None], discount: float) -> Callable[..., Any]:
+    """The loss "importance_sampling" of the service with nothing but this as advantage."""
 
     def term(current: Any, rollout: Any, reference: Any, tokens: Any, mask: Any) -> Any:
-        added = advantages(rollout, reference, tokens, mask, discount)
-        return -((current - rollout).exp() * added * mask).sum()
+        rows = data(rollout, tokens, mask)
+        added(rows, known(rows, reference), discount)
+        advantages = torch.zeros_like(rollout)
+        for row, datum in zip(advantages, rows, strict=True):
+            of = datum.loss_fn_inputs["advantages"].to_torch()
+            row[: len(of)] = of.to(row.dtype)
+        return -((current - rollout).exp() * advantages * mask).sum()
 
     return term
 
@@ -103,9 +121,22 @@ def sample_train(current: Any, rollout: Any, tokens: Any, mask: Any) -> Any:
 
 
 PENALTY = "tinker_cookbook.rl.metrics: incorporate_kl_penalty"
+DISTILLED = "tinker_cookbook.distillation.train_on_policy: incorporate_kl_penalty"
 ENTRIES = (
-    Entry("penalty", penalty(0.0), PENALTY, "kl_discount_factor=0 (default)", "advantage"),
-    Entry("penalty, discounted", penalty(1.0), PENALTY, "kl_discount_factor=1", "advantage"),
+    *(
+        Entry(
+            name + ", discounted" * bool(discount),
+            advantage(added, discount),
+            where,
+            f"kl_discount_factor={discount:.0f}" + " (default)" * (not discount),
+            "advantage",
+        )
+        for name, added, where in (
+            ("penalty", penalized, PENALTY),
+            ("distillation", distilled, DISTILLED),
+        )
+        for discount in (0.0, 1.0)
+    ),
     Entry(
         "kl_sample_train_v1",
         sample_train,

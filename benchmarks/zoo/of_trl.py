@@ -13,6 +13,7 @@ import torch
 from entry import Entry
 from measures import ENDS, Measure, along_beta
 from trl import GRPOConfig, KTOConfig, RLOOConfig
+from trl.experimental.async_grpo import AsyncGRPOTrainer
 from trl.experimental.gkd import GKDTrainer
 from trl.experimental.gmpo import GMPOConfig, GMPOTrainer
 from trl.trainer.distillation_trainer import _chunked_divergence_loss
@@ -77,6 +78,38 @@ def grpo(
         return trainer._compute_loss(stand_in, None, inputs)
 
     return term
+
+
+def async_kl(current: Any, rollout: Any, mask: Any) -> Any:
+    """What asynchronous GRPO, which holds to no reference, logs as ``kl``."""
+    valid = mask.bool()
+    ours, theirs = current.detach()[valid][None], rollout.detach()[valid][None]
+    number, nothing = torch.arange(ours.numel())[None], torch.zeros_like(ours)
+    logged = defaultdict(list)
+    counters = ("forward_tokens", "trained_tokens", "seq_len_weighted", "samples", "forward_s")
+    stand_in = SimpleNamespace(
+        accelerator=ALONE,
+        aux_loss_enabled=False,
+        epsilon_low=0.2,
+        epsilon_high=0.2,
+        current_gradient_accumulation_steps=1,
+        _metrics={"train": logged},
+        **{f"_step_{name}": 0.0 for name in counters},
+    )
+    inputs = {
+        **dict.fromkeys(("input_ids", "position_ids", "shift_labels", "token_index"), number),
+        **dict.fromkeys(("tree_kv_index", "tree_cu_seqlens_q", "tree_cu_seqlens_k"), number),
+        **dict.fromkeys(("global_n_tokens", "global_n_forward_tokens"), mask.sum()[None]),
+        "mean_seq_len": torch.ones(1),
+        "attention_mask": torch.ones_like(number),
+        "old_log_probs": theirs,
+        "advantages": nothing,
+        "segment_id": torch.zeros_like(number),
+        "tree_max_seqlens": torch.ones(1, 2, dtype=torch.long),
+    }
+    made = SimpleNamespace(log_probs=ours, entropy=nothing)
+    AsyncGRPOTrainer.compute_loss(stand_in, lambda **given: made, inputs)
+    return torch.tensor(logged["kl"][0])
 
 
 def rloo(old: Any, reference: Any, mask: Any) -> Any:
@@ -271,6 +304,14 @@ ENTRIES = (
         "trl.experimental.gmpo: GMPOTrainer._compute_loss",
         "",
         "loss",
+        "method",
+    ),
+    Entry(
+        "asynchronous GRPO, kl",
+        async_kl,
+        "trl.experimental.async_grpo: AsyncGRPOTrainer.compute_loss",
+        "",
+        "metric",
         "method",
     ),
     Entry(

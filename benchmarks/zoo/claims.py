@@ -115,11 +115,6 @@ _BY_LENGTH = (
     "token is divided by the length that its sequence came to have, and the gradient is that of no "
     "divergence, if close to it."
 )
-_IN_SEQUENCES = (
-    "in part. It holds for one token, and for credit at once, which the probe says too. In a "
-    "sequence a token answers for the k3 of the later ones as well, and that is the gradient of no "
-    "divergence. The advice is the same: only k1 is right in the reward."
-)
 # Who is right, for each claim that is not what was measured.
 VERDICTS: dict[str, dict[str, str]] = {
     "trl": {"GMPO": _BY_LENGTH},
@@ -129,9 +124,8 @@ VERDICTS: dict[str, dict[str, str]] = {
             "divided by its own length, and what is left is the gradient of E[1/length] (checked "
             "by enumeration, to 2e-9): it makes responses longer, and sees no reference."
         ),
-        "reward low_var_kl": _IN_SEQUENCES,
     },
-    "openrlhf": {"reward k3": _IN_SEQUENCES},
+    "openrlhf": {},
     "torchrl": {},
     "liger": {},
     "tinker": {

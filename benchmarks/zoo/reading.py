@@ -57,11 +57,13 @@ def _of_samplers(entry: Found) -> bool:
 
 
 def part(entry: Found, scenario: str) -> str:
-    """Of whole sequences, or token by token."""
+    """Of whole sequences, or token by token; of a difference the latter may be so alone."""
     found = _gradient(entry, scenario, "random")
     if found is None or found["of"] in (None, "zero"):
         return ""
-    return ", token by token" if found["part"] == "token" else ", whole sequences"
+    return {"token": ", token by token", "mixed": ", the latter token by token"}.get(
+        found["part"], ", whole sequences"
+    )
 
 
 def nearest(entry: Found, scenario: str) -> str:

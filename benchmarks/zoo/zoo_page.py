@@ -60,6 +60,8 @@ SHOWN = {
     "tinker": {
         "penalty": "`kl_penalty_coef` (default)",
         "penalty, discounted": "the same, `kl_discount_factor=1`",
+        "distillation": "on-policy distillation (default)",
+        "distillation, discounted": "the same, `kl_discount_factor=1`",
     },
 }
 HEADS = ("trainer", "KL term", "its value", "training descends", "with samples of an older policy")

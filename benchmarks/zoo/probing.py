@@ -35,7 +35,19 @@ def probed(entry: Entry) -> dict[str, Any]:
     data = found.as_data()
     for one in data["gradients"]:
         del one["distances"]  # the nearest of them is said beside
-    return {"said": str(found), "probe": data}
+    del data["details"]  # in words what is said in numbers
+    return {"probe": rounded(data)}
+
+
+def rounded(data: Any) -> Any:
+    """Without the digits that differ from machine to machine."""
+    if isinstance(data, dict):
+        return {name: rounded(one) for name, one in data.items()}
+    if isinstance(data, list | tuple):
+        return [rounded(one) for one in data]
+    if isinstance(data, float):
+        return 0.0 if abs(data) < 1e-9 else float(f"{data:.6g}")
+    return data
 
 
 def described(entry: Entry) -> dict[str, Any]:
@@ -70,7 +82,7 @@ def main() -> None:
         entries[entry.name] = told | probed(entry)
         print(f"{asked.framework}: {entry.name}, {time.perf_counter() - start:.1f} s", flush=True)
     measures = {
-        one.name: {"where": one.where, "words": one.words, "numbers": one.measured()}
+        one.name: {"where": one.where, "words": one.words, "numbers": rounded(one.measured())}
         for one in getattr(module, "MEASURES", ())
     }
     result = {"framework": asked.framework, "versions": versions, "entries": entries}

@@ -5,56 +5,13 @@ Each with what the auditor has to find: of its value, of its expected gradients,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from math import log
 from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812 as everybody calls it
 
-AHEAD, BACK = "KL(current||reference)", "KL(reference||current)"
-APART = f"{AHEAD} - {BACK}"
-TOKEN, WHOLE = "token", "whole"
-
-
-@dataclass(frozen=True)
-class Case:
-    """A function and what is to be found.
-
-    Args:
-        function: The KL term.
-        value: (method, p, q) of its form; None if it has no form.
-        factor: By what that is multiplied.
-        level: How it averages.
-        gradients: By (scenario, use): (of, part), with a third entry for a factor that is not 1;
-            None where it is the gradient of nothing known.
-        says: What a sentence of the report must hold.
-        style: As `probe` takes it.
-        also: Other attributes of the form of the value.
-    """
-
-    function: Callable[..., Any]
-    value: tuple[str, str, str] | None
-    gradients: Mapping[tuple[str, str], tuple[Any, ...] | None]
-    factor: float = 1.0
-    level: str | None = None
-    says: tuple[str, ...] = ()
-    style: str | None = None
-    is_kl: bool = True
-    also: Mapping[str, Any] = field(default_factory=dict)
-
-
-def on_policy(*of: Any) -> dict[tuple[str, str], tuple[Any, ...] | None]:
-    return {("on-policy", "loss"): of or None}
-
-
-def stale(*of: Any) -> dict[tuple[str, str], tuple[Any, ...] | None]:
-    return {("stale", "loss"): of or None}
-
-
-def reward(credit: str, *of: Any) -> dict[tuple[str, str], tuple[Any, ...] | None]:
-    return {("on-policy", credit): of or None}
+from .cases import AHEAD, APART, BACK, TOKEN, WHOLE, Case, on_policy, reward, stale
 
 
 def k2(x: Any) -> Any:
@@ -344,7 +301,7 @@ WRONG: dict[str, Case] = {
         lambda current, reference: each(k2(reference - current)),
         ("k2", "current", "reference"),
         on_policy(AHEAD, TOKEN) | stale(),
-        says=("need the weight",),
+        says=("needs the weight current/sampler",),
     ),
     "a token weight for the sequence's question": Case(
         token_weight_for_a_sequence,
@@ -353,12 +310,16 @@ WRONG: dict[str, Case] = {
         says=("at the sampler's prefixes",),
     ),
     "the weight inverted": Case(
-        weight_inverted, ("k2", "current", "reference"), on_policy(AHEAD, TOKEN) | stale()
+        weight_inverted,
+        ("k2", "current", "reference"),
+        on_policy(AHEAD, TOKEN) | stale(),
+        says=("Turn its weight: current/old",),
     ),
     "the weight of another sampler": Case(
         wrong_sampler,
         ("k3", "current", "reference"),
         on_policy(AHEAD, TOKEN) | {("engine", "loss"): None},
+        says=("Weight it by current/rollout, not by current/old",),
     ),
     "doubled": Case(
         doubled, ("k3", "current", "reference"), on_policy(BACK, TOKEN, 2.0), factor=2.0
@@ -425,14 +386,17 @@ WRONG: dict[str, Case] = {
         ("k2", "current", "reference"),
         on_policy(AHEAD, TOKEN),
         level="padded_mean",
-        says=("shrinks with the padding",),
+        says=("shrinks with the padding", "not by all positions"),
     ),
     "a mean of means": Case(
         mean_of_means,
         ("k2", "current", "reference"),
         on_policy(),
         level="sequence_mean",
-        says=("where all sequences have one length it descends KL(current||reference)",),
+        says=(
+            "where all sequences have one length it descends KL(current||reference)",
+            "Do Count each token alike",
+        ),
     ),
     "k1 as a mean of means": Case(
         k1_mean_of_means,
@@ -453,14 +417,14 @@ WRONG: dict[str, Case] = {
         forgotten_mask,
         ("k2", "current", "reference"),
         on_policy(AHEAD, TOKEN),
-        says=("What stands at masked positions changes it",),
+        says=("What stands at masked positions changes it", "Keep masked positions out"),
     ),
     "summed over the batch": Case(
         sum_over_batch,
         ("k2", "current", "reference"),
         on_policy(AHEAD, TOKEN),
         level="sum",
-        says=("grows with the number of sequences",),
+        says=("grows with the number of sequences", "Divide by the number of sequences"),
     ),
     "k3 of summed log-ratios": Case(
         sequence_k3,
@@ -524,6 +488,7 @@ WRONG: dict[str, Case] = {
         ("KL", "reference", "current"),
         on_policy(BACK, TOKEN, 1 / 3),
         factor=1 / 3,
+        says=("Sum over the vocabulary",),
     ),
     "Jensen-Shannon for KL": Case(jensen_shannon, ("JS", "current", "reference"), on_policy()),
     "an entropy for a KL": Case(

@@ -73,20 +73,26 @@ def aggregation(caller: Caller) -> Aggregation:
     return Aggregation(returns, within, batch, takes_mask=True, leaks=leaks)
 
 
-def not_finite(caller: Caller) -> tuple[bool, bool]:
-    """Whether the value, and the gradient, break where masked positions hold −inf."""
-    world = staged(APART.name, ends=False)
-    row = sequence(world, 5)
+def breaks(caller: Caller) -> str:
+    """What breaks where masked positions hold −inf.
+
+    Returns:
+        ``value`` or ``gradient``, if it is not finite; what it raised; or nothing.
+    """
+    row = sequence(staged(APART.name, ends=False), 5)
     batch = together([row, _cut(row, 1)])
     at_padding = ~batch.mask[..., None]
     infinite = {
         role: np.where(at_padding, -np.inf, table) for role, table in batch.log_probs.items()
     }
-    outcome = caller(replace(batch, log_probs=infinite))
-    values = _counted(outcome.values, batch.mask)
+    try:
+        outcome = caller(replace(batch, log_probs=infinite))
+    except ValueError as error:
+        return str(error)
+    if not np.isfinite(_counted(outcome.values, batch.mask)).all():
+        return "value"
     slopes = [one for key, one in outcome.gradient.items() if key.startswith("current")]
-    broken = any(not np.isfinite(one[batch.mask]).all() for one in slopes)
-    return not np.isfinite(values).all(), broken or any(np.isnan(one).any() for one in slopes)
+    return "" if all(np.isfinite(one).all() for one in slopes) else "gradient"
 
 
 def _cut(batch: Batch, start: int) -> Batch:

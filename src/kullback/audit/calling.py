@@ -103,21 +103,26 @@ class Caller:
 
 
 def likely(fn: Callable[..., Any]) -> tuple[str, ...]:
-    """The libraries to try: first the one that the function names, or else its file imports.
+    """The libraries to try: those that the function names, else those that its file imports first.
+
+    NumPy's functions are named in code of all three, and take arrays of the others; so it is tried
+    after torch at the earliest.
 
     Example:
-        >>> likely(lambda current: np.abs(current))[0]
-        'numpy'
+        >>> likely(lambda current: np.abs(current)), likely(lambda current: torch.abs(current))
+        (('torch', 'numpy', 'jax'), ('torch',))
     """
     inner = getattr(fn, "func", fn)
     home = vars(sys.modules.get(getattr(inner, "__module__", None) or "", object))
     names = getattr(inner, "__globals__", home)
     used = getattr(getattr(inner, "__code__", None), "co_names", ())
     said = {_package(names.get(name, name)) for name in used}
+    if named := tuple(name for name in ("torch", "jax") if name in said):
+        return named
+    if "numpy" in said:
+        return ("torch", "numpy", "jax")
     imported = {_package(one) for one in names.values()}
-    return tuple(
-        sorted(LIBRARIES, key=lambda one: (one not in said, one not in imported or one == "numpy"))
-    )
+    return tuple(sorted(LIBRARIES, key=lambda one: (one == "numpy", one not in imported)))
 
 
 def _package(named: Any) -> str:

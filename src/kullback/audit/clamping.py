@@ -90,7 +90,8 @@ class Tail:
             return None
         if not _close(far, self.seen(side * (FARTHEST - 1))):
             return None
-        edge = side * _edge(lambda x: abs(self.meant(side * x)) < abs(far))
+        start = self.meant(0.0) - far
+        edge = side * _edge(lambda x: (self.meant(side * x) - far) * start > 0)
         if self._weight:
             return Clamp("weight", _rounded(np.exp(edge)), edge, self.moves(edge + side))
         level = far / self._factor

@@ -30,7 +30,8 @@ def is_differentiated(key: str) -> bool:
 
 def in_numpy(call: Call, arrays: Arrays, mask: NDArray[np.bool_]) -> Outcome:
     """Values alone; NumPy has no gradient."""
-    values = term(call({key: array.copy() for key, array in arrays.items()}))
+    with np.errstate(all="ignore"):  # infinities are meant where they are given
+        values = term(call({key: array.copy() for key, array in arrays.items()}))
     return _checked(np.asarray(values, dtype=np.float64), {}, mask)
 
 

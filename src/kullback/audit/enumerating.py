@@ -48,7 +48,7 @@ def calls(caller: Caller, scenario: str, *, ends: bool) -> Calls:
     """Call it on every sequence."""
     world = staged(scenario, ends=ends)
     shape = world.tree.tokens.shape
-    values, totals = np.zeros(shape), np.zeros(len(shape) and shape[0])
+    values, totals = np.zeros(shape), np.zeros(shape[0])
     coefficient = np.zeros(shape)
     by_logits = np.zeros((*shape, world.log_probs["current"].shape[-1]))
     flows: set[str] = set()
@@ -56,10 +56,11 @@ def calls(caller: Caller, scenario: str, *, ends: bool) -> Calls:
     for row in range(shape[0]):
         outcome = caller(sequence(world, row))
         length = world.lengths[row]
-        if outcome.values.shape == (1, length) and outcome.values.ndim == 2:
+        totals[row] = outcome.values.sum()
+        if outcome.values.ndim == 2:
             values[row, :length] = outcome.values[0]
         else:
-            per_token, totals[row] = False, outcome.values.sum()
+            per_token = False
         flows |= outcome.gradient.keys()
         if "current" in outcome.gradient:
             coefficient[row, :length] = outcome.gradient["current"][0]

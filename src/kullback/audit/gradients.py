@@ -75,13 +75,20 @@ def gradients(
     one = _gradient(fixed, scenario, use, ends=False, roles=roles, other=other)
     two = _gradient(random, scenario, use, ends=True, roles=roles, other=other)
     # What holds where lengths are random holds where they are not; else it is the world's doing.
-    if two.of is not None and not (one.of and _base(one.of) == _base(two.of)):
+    if not _agree(one, two):
         two = replace(two, of=None, part=None, prefixes=None, factor=None)
     return one, two
 
 
-def _base(name: str) -> str:
-    return name.partition(" per token")[0]
+def _agree(fixed: Gradient, random: Gradient) -> bool:
+    """Whether a name for random lengths is that for one length, and its factor."""
+    if random.of is None or fixed.of is None:
+        return random.of is None
+    if random.of != fixed.of:  # per token of a random length there is more than one mean
+        return random.of.partition(" per token")[0] == fixed.of
+    return abs((random.factor or 0.0) - (fixed.factor or 0.0)) < 1e-6 * max(
+        1.0, abs(random.factor or 0.0)
+    )
 
 
 def _gradient(

@@ -96,7 +96,7 @@ class Probe:
             ("Do", self.advice),
             ("Called", f"In {self.library}, with {given}."),
         ]
-        lines = textwrap.wrap(f"{self.name}: {self.verdict}", _WIDTH)
+        lines = textwrap.wrap(f"{self.name}: {self.verdict}", _WIDTH, break_on_hyphens=False)
         last = ""
         for label, text in said:
             if label != last:

@@ -134,7 +134,7 @@ def parameters(fn: Callable[..., Any], arguments: Mapping[str, str] | None) -> d
     if not callable(fn):
         raise TypeError(f"probe takes a function that can be called, not {type(fn).__name__}")
     try:
-        signature = inspect.signature(fn)
+        signature = inspect.signature(getattr(fn, "forward", fn))  # a module of torch takes all
     except ValueError as error:
         raise TypeError(
             f"the parameters of {name_of(fn)} cannot be read: wrap it in a lambda whose parameters "

@@ -86,7 +86,10 @@ def _of_pair(world: Tabular, other: str, prefixes: list[str]) -> dict[Target, Ar
 
 
 def _beyond(world: Tabular, other: str) -> dict[Target, Array]:
-    """What is no divergence between policies, or one per token of a random length."""
+    """What is no divergence between policies, or one per token of a random length.
+
+    The gradient of the KL per token is on the scale of a sum, that is, times the mean length.
+    """
     log_ratio = world.by_token("current") - world.by_token(other)
     total = log_ratio.sum(axis=1, keepdims=True)
     k2 = f"E[(log current/{other})^2] / 2"
@@ -102,7 +105,7 @@ def _beyond(world: Tabular, other: str) -> dict[Target, Array]:
         name = f"KL(current||{other})"
         found[Target(f"{name} per token (E sum / E length)", WHOLE)] = whole - kl / mean * longer
         found[Target(f"{name} per token (E of sum / length)", WHOLE)] = _whole(
-            world, log_ratio / lengths
+            world, log_ratio / lengths, extra=1 / lengths
         )
     return found
 

@@ -11,6 +11,8 @@ from kullback.audit.clamping import Clamp
 from kullback.audit.forms import EXACT, Form, Weight
 from kullback.audit.gradients import Gradient
 
+_LIKE = 0.5  # the cosine below which two gradients are not called alike
+
 SPANS = {
     "token": "token by token",
     "prefix": "the product up to each token",
@@ -36,9 +38,9 @@ _WITHOUT_MASK = LEVELS | {
 
 USES = {
     "loss": "As a loss",
-    "reward_to_go": "In the reward, credited with the reward to go",
-    "full_return": "In the reward, credited with the full return",
-    "immediate": "In the reward, with immediate credit only",
+    "reward_to_go": "In the reward, credited with the reward to go,",
+    "full_return": "In the reward, credited with the full return,",
+    "immediate": "In the reward, with immediate credit only,",
 }
 
 
@@ -196,18 +198,24 @@ def derivative_words(reading: Reading) -> str:
 def gradient_words(one: Gradient, sampler: str, other: str) -> str:
     """What a gradient does, as a predicate: ``descends KL(reference||current), …``."""
     if one.of is None:
-        wanted = f"KL(current||{other})"
-        near = f"{one.nearest} ({_far(one.cosine, one.relative_error)})"
-        if one.nearest != wanted and wanted in one.distances:
-            near += f", and {wanted} itself is further ({_far(*one.distances[wanted])})"
-        return f"has the gradient of no divergence; the nearest is {near}"
+        return f"has the gradient of no divergence; {_nearest(one, f'KL(current||{other})')}"
     if one.of == "zero":
         return "has an expected gradient of zero: noise, which moves nothing on average"
     factor = one.factor or 0.0
     verb = "descends" if factor > 0 else "ascends"
     strength = "" if abs(abs(factor) - 1) < 1e-6 else f", times {number(abs(factor))}"
-    turned = ", the other direction" if one.of == f"KL({other}||current)" else ""
+    # Near its old copy either direction is usual, and the one from old is PPO's.
+    turned = ", the other direction" if one.of == "KL(reference||current)" else ""
     return f"{verb} {one.of}{turned}{_part(one, sampler)}{strength}"
+
+
+def _nearest(one: Gradient, wanted: str) -> str:
+    if one.cosine < _LIKE:
+        return f"it is like none (the largest cosine is {one.cosine:.2f})"
+    said = f"the nearest is {one.nearest} ({_far(one.cosine, one.relative_error)})"
+    if one.nearest != wanted and wanted in one.distances:
+        said += f"; for {wanted} itself these are {_far(*one.distances[wanted])}"
+    return said
 
 
 def _far(cosine: float, error: float) -> str:
@@ -217,7 +225,7 @@ def _far(cosine: float, error: float) -> str:
 def _part(one: Gradient, sampler: str) -> str:
     """Which part of a gradient it is."""
     prefixes = one.prefixes
-    if one.part != "token":
+    if one.part == "whole":
         is_kl = (one.of or "").startswith("KL(") and "per token" not in (one.of or "")
         return ", of whole sequences" if is_kl else ""
     latter = ", the latter" if one.part == "mixed" else ","
@@ -225,7 +233,7 @@ def _part(one: Gradient, sampler: str) -> str:
     return f"{latter} token by token with {whose} held fixed"
 
 
-def joined(names: Collection[str]) -> str:
+def joined(names: Collection[str], word: str = "and") -> str:
     """``a, b and c``."""
     *rest, last = names
-    return f"{', '.join(rest)} and {last}" if rest else last
+    return f"{', '.join(rest)} {word} {last}" if rest else last

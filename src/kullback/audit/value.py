@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any
 
@@ -15,7 +15,7 @@ from kullback.audit.catalogue import Reading, all_sequences, recognized, value_t
 from kullback.audit.clamping import Clamp, clamps, departures
 from kullback.audit.enumerating import Calls
 from kullback.audit.forms import Form
-from kullback.audit.scenes import Array
+from kullback.audit.scenes import APART, Array, sequence, single, staged
 from kullback.question import Question
 from kullback.worlds import Tabular
 
@@ -35,6 +35,7 @@ class Value:
         means: By scenario, the KL that its mean is and by what that is multiplied, on the scale of
             a sum over tokens; None where it is none.
         at_identity: What it gives for one token where all policies agree.
+        by_vocabulary: Whether it is divided by the size of the vocabulary.
         depends_on: The policies that it depends on.
     """
 
@@ -47,6 +48,7 @@ class Value:
     departures: tuple[float, ...]
     means: Mapping[str, tuple[str, float] | None]
     at_identity: float
+    by_vocabulary: bool
     depends_on: tuple[str, ...]
 
     def as_data(self) -> dict[str, Any]:
@@ -66,6 +68,7 @@ class Value:
                 for scenario, found in self.means.items()
             },
             "at_identity": self.at_identity,
+            "by_vocabulary": self.by_vocabulary,
             "depends_on": list(self.depends_on),
         }
 
@@ -132,10 +135,19 @@ def value(
         name: mean_of(both, averaged=averaged, random=not averaged or counts_tokens(aggregation))
         for name, both in scenarios.items()
     }
-    second = found.second if found else None
-    depends = depends_on(caller, apart[0])
-    identity = at_identity(caller)
-    return Value(form, factor, second, averaged, aggregation, held, odd, means, identity, depends)
+    return Value(
+        form,
+        factor,
+        found.second if found else None,
+        averaged,
+        aggregation,
+        held,
+        odd,
+        means,
+        at_identity(caller),
+        by_vocabulary(caller, form),
+        depends_on(caller, apart[0]),
+    )
 
 
 def counts_tokens(aggregation: Aggregation) -> bool:
@@ -189,10 +201,6 @@ def _kls(world: Tabular) -> dict[str, float]:
 
 def depends_on(caller: Caller, apart: Calls) -> tuple[str, ...]:
     """The policies that change its value or its gradient when they change."""
-    from dataclasses import replace
-
-    from kullback.audit.scenes import sequence
-
     batch = sequence(apart.world, 5)
     before = caller(batch)
     found = []
@@ -208,9 +216,19 @@ def depends_on(caller: Caller, apart: Calls) -> tuple[str, ...]:
     return tuple(found)
 
 
+def by_vocabulary(caller: Caller, form: Form | None) -> bool:
+    """Whether it halves where each token of the vocabulary is split into two that are alike."""
+    if form is None or form.method not in ("KL", "JS", "TV"):
+        return False
+    one = sequence(staged(APART.name, ends=False), 5)
+    tables = {
+        role: np.repeat(table, 2, axis=-1) - np.log(2) for role, table in one.log_probs.items()
+    }
+    split = caller(replace(one, log_probs=tables, tokens=2 * one.tokens)).values
+    return bool(np.isclose(2 * split.sum(), caller(one).values.sum(), rtol=1e-6))
+
+
 def at_identity(caller: Caller) -> float:
     """What it gives for one token that all policies give the same probability."""
-    from kullback.audit.scenes import single
-
     roles = ("current", "reference", "old", "rollout")
     return float(caller(single(dict.fromkeys(roles, -0.7))).values.sum())

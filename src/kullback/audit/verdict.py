@@ -96,7 +96,7 @@ def verdict(found: Findings) -> str:
     for use in found.uses[:1] if "loss" in found.uses or len(found.uses) == 1 else found.uses[:2]:
         random, fixed = found.of(found.main, use), found.of(found.main, use, "fixed")
         if random and fixed and not (use == "full_return" and _alike(found, use, "reward_to_go")):
-            where = "" if found.main == "on-policy" else ", on tokens of an older policy,"
+            where = "" if found.main == "on-policy" else " on tokens of an older policy"
             how = _conduct(random, fixed, SCENARIOS[found.main].sampler, found.other)
             said.append(f"{USES[use]}{where} it {how}.")
             said += _agreement(found, random)
@@ -189,7 +189,7 @@ def sampled(scenarios: list[str], of: int) -> str:
     """
     if len(scenarios) == of and of > 1:
         return "whoever sampled"
-    return f"if {joined([SCENARIOS[name].words for name in scenarios])} sampled"
+    return f"if {joined([SCENARIOS[name].words for name in scenarios], 'or')} sampled"
 
 
 def _derivative(found: Findings) -> str:
@@ -213,4 +213,5 @@ def _gradients(found: Findings, use: str) -> list[str]:
             how = _conduct(random, fixed, SCENARIOS[scenario].sampler, found.other)
             groups.setdefault(how, []).append(scenario)
     count = len(found.scenarios)
-    return [f"{USES[use]}, {sampled(names, count)}, it {how}." for how, names in groups.items()]
+    said = USES[use].removesuffix(",")
+    return [f"{said}, {sampled(names, count)}, it {how}." for how, names in groups.items()]

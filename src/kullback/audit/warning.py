@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kullback.audit.aggregating import Aggregation, not_finite
+from kullback.audit.aggregating import Aggregation, breaks
 from kullback.audit.calling import Caller
 from kullback.audit.value import Value
 
@@ -14,7 +14,7 @@ _BATCHES = {
 
 
 def warnings(caller: Caller, value: Value, averages: Aggregation) -> list[str]:
-    """The sentences, none if all is well."""
+    """The sentences; none if all is well."""
     said = []
     if caller.untraced:
         said.append(f"JAX could not trace it ({caller.untraced}), so no gradient flows from it.")
@@ -36,13 +36,13 @@ def warnings(caller: Caller, value: Value, averages: Aggregation) -> list[str]:
 def _of_mask(caller: Caller, averages: Aggregation) -> list[str]:
     if averages.leaks:
         return ["What stands at masked positions changes it."]
-    value_breaks, gradient_breaks = not_finite(caller)
-    if not (value_breaks or gradient_breaks):
-        return []
-    return [
-        f"Its {'value' if value_breaks else 'gradient'} is not finite where a masked position "
-        "holds -inf: select with the mask before the arithmetic, not by a product after it."
-    ]
+    broken = breaks(caller)
+    if broken in ("value", "gradient"):
+        return [
+            f"Its {broken} is not finite where a masked position holds -inf: select with the mask "
+            "before the arithmetic, not by a product after it."
+        ]
+    return [f"Where masked positions hold -inf, {broken}."] if broken else []
 
 
 def _of_values(value: Value) -> list[str]:

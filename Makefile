@@ -63,7 +63,7 @@ bench-ulps: .venv/.ready-dev-torch-jax ## how exact k3 is in NumPy, torch and JA
 	.venv/bin/python benchmarks/ulps.py
 
 # The frameworks do not agree on what they run with, and none of them is installed in .venv.
-zoo: .venv/.ready-dev ## what KL terms of released trainers do (resumable; environments of 13 GB in build/zoo)
+zoo: .venv/.ready-dev ## what KL terms of released trainers do (resumable; environments of 12 GB in build/zoo)
 	.venv/bin/python benchmarks/zoo $(ZOO)
 
 clean: ## remove the environment, caches, the site and reports

@@ -2,8 +2,9 @@
 
     python benchmarks/zoo [FRAMEWORK ...] [--again]
 
-Makes the environments under build/zoo (torch's CPU build in each: 8 GB in all), probes what has no
-result for these versions yet, and writes results/zoo: a file per framework, and the table of all.
+Makes the environments under build/zoo (ten minutes; 12 GB with torch's CPU build in each), probes
+what has no result for these versions yet (a minute for all), and writes results/zoo, a file for
+each framework and the table of all, and what docs/what-released-trainers-do.md takes from them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What was said of these terms before they were probed, and who is right where they differ.
 
-Read in the sources of the same releases in August to November 2026, most of it measured on one
-token of six, with gradients by hand; a claim is about the policy's own samples unless it says so.
+Read in the sources of the same releases, and most of it measured on one token of six, with
+gradients by hand; a claim is about the policy's own samples unless it says so.
 """
 
 from __future__ import annotations

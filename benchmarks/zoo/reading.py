@@ -46,7 +46,7 @@ def gradient(entry: Found, scenario: str, lengths: str = "random") -> str:
     if scenario == "on-policy" and _of_samplers(entry):
         return "zero: the two agree"
     if found["of"] is None:
-        return "none"
+        return "JS" if _is_of_its_value(entry, "JS") else "none"
     return f"minus {found['of']}" if (found["factor"] or 0.0) < 0 else found["of"]
 
 
@@ -56,11 +56,20 @@ def _of_samplers(entry: Found) -> bool:
     return form is not None and {form["p"], form["q"]} <= {"current", "old", "rollout"}
 
 
+def _is_of_its_value(entry: Found, method: str) -> bool:
+    """Whether its derivative is that of its value, a divergence over the vocabulary."""
+    form, derivative = entry["probe"]["value"]["form"], entry["probe"]["derivative"]
+    known = form is not None and derivative is not None
+    return known and form["method"] == method and derivative["form"] == form
+
+
 def part(entry: Found, scenario: str) -> str:
     """Of whole sequences, or token by token; of a difference the latter may be so alone."""
     found = _gradient(entry, scenario, "random")
-    if found is None or found["of"] in (None, "zero"):
+    if found is None or gradient(entry, scenario).startswith(("none", "zero")):
         return ""
+    if found["of"] is None:
+        return ", token by token"
     return {"token": ", token by token", "mixed": ", the latter token by token"}.get(
         found["part"], ", whole sequences"
     )
@@ -69,7 +78,7 @@ def part(entry: Found, scenario: str) -> str:
 def nearest(entry: Found, scenario: str) -> str:
     """Of a gradient of no divergence: the most like it."""
     found = _gradient(entry, scenario, "random")
-    if found is None or found["of"] is not None:
+    if found is None or gradient(entry, scenario) != "none":
         return ""
     name = found["nearest"].partition(",")[0]
     return f" (nearest {name}, cosine {found['cosine']:.2f})"

@@ -25,10 +25,12 @@ TOP = """# What released KL terms compute, and what training with them descends
 
 Made by `make zoo` from the files beside this one; the code ran unmodified, as released on PyPI.
 Probed by `kb.audit.probe`: on every sequence of two small languages, exactly. `current` is the
-policy that is trained, `reference` (in distillation the teacher) the other, `old` the policy before
-the update, `rollout` the engine. A gradient "none" is that of no divergence; a term in the reward
-answers with the reward to go. "as said before": whether an earlier reading of the sources, with
-measurements on one token (`benchmarks/zoo/claims.py`), said the same; if not, who is right.
+policy that is trained, `reference` (in distillation the teacher) the other, `old` the policy
+before the update, `rollout` the engine. A gradient "none" is that of no divergence; of a term in
+the reward it is that with the reward to go. "held": where the term (output), its log-ratio (input)
+or its weight is constant, by the ratio of the second policy to the first. "as said before": whether
+an earlier reading of the sources, with measurements on one token (`benchmarks/zoo/claims.py`), said
+the same; if not, who is right.
 """
 
 

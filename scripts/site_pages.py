@@ -7,6 +7,7 @@ worlds stand. So a new verb, claim, code or world appears by itself.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -15,6 +16,7 @@ from typing import Any
 
 import click
 
+ROOT = Path(__file__).parents[1]
 MARKER = re.compile(r"^<!-- ([a-z]+) -->$", re.MULTILINE)
 # Attributes by which a page loads something at once; the `href` of an `a` waits for a click.
 LOADS = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src"}
@@ -107,6 +109,86 @@ def claims() -> str:
     return f"{_table(first, says)}\n\n## On which conditions\n\n{_table(second, holds)}"
 
 
+def losses() -> str:
+    """Every form of a KL loss: its coefficient, and whose gradient its mean is."""
+    from kullback.losses.forms import CLAIMS
+
+    rows = [
+        (
+            f"`{learn}`",
+            f"`{gradient}`",
+            f"`{form}`",
+            _code(claim.coefficient),
+            _code(claim.gradient_of) if claim.gradient_of != "0" else "nothing: zero",
+            claim.biased or "",
+        )
+        for (learn, gradient, form), claim in CLAIMS.items()
+        if (learn, gradient) != ("q", "sequence")  # as with token: no score term where q learns
+    ]
+    heads = ("`learn`", "`gradient`", "`form`", "c_t", "its mean descends", "why it is biased")
+    return _table(heads, rows)
+
+
+def noise() -> str:
+    """How many sequences a gradient takes, by form, from results/gradients.json."""
+    found = json.loads((ROOT / "results" / "gradients.json").read_text(encoding="utf-8"))["forms"]
+    columns = [
+        (gradient, where)
+        for gradient in ("token", "sequence")
+        for where in ("fixed length, far", "fixed length, near")
+    ]
+    needs = {
+        (row["form"], row["gradient"], row["world"]): f"{row['sequences_for_a_tenth']:,.0f}"
+        for row in found
+        if row["learn"] == "p" and row["weights"] == "none"
+    }
+    forms = dict.fromkeys(form for form, _, _ in needs)
+    rows = [
+        (f"`{form}`" if "," not in form else form, *(needs[form, *one] for one in columns))
+        for form in forms
+    ]
+    heads = ("form", *(f"`{gradient}`, {where.split(', ')[1]}" for gradient, where in columns))
+    return _table(heads, rows)
+
+
+def distillation() -> str:
+    """Every divergence of distillation: its value, its ends, where it is infinite, its slope."""
+    from kullback.losses.distill_terms import CLAIMS
+
+    rows = [
+        (
+            _code(name),
+            _code(claim.value),
+            _code(claim.at_0),
+            _code(claim.at_1),
+            _code(claim.infinite_where) or "nowhere",
+            _code(claim.slope),
+        )
+        for name, claim in CLAIMS.items()
+    ]
+    return _table(("divergence", "value", "at 0", "at 1", "infinite where", "slope g"), rows)
+
+
+def teachers() -> str:
+    """What is claimed where of the teacher only a list or samples are known, as a table."""
+    from kullback.losses import sampled_teacher, top_k_teacher
+
+    every = {**top_k_teacher.CLAIMS, **sampled_teacher.CLAIMS}
+    rows = [
+        (
+            name,
+            _code(claim.value),
+            claim.bias.replace("||", "‖") or "unbiased",
+            claim.slope.replace("||", "‖"),
+            "yes" if claim.can_be_negative else "no",
+            "; ".join(claim.conditions),
+        )
+        for name, claim in every.items()
+    ]
+    heads = ("given", "value", "against the whole vocabulary", "slope g", "below 0?", "if")
+    return _table(heads, rows)
+
+
 def codes() -> str:
     """Every finding code, what it stands for and whether it accuses, as a table."""
     from kullback.diagnosis.finding import CODES
@@ -146,6 +228,10 @@ def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 PARTS = {
     "commands": command_line,
     "claims": claims,
+    "losses": losses,
+    "noise": noise,
+    "distillation": distillation,
+    "teachers": teachers,
     "codes": codes,
     "clean": clean,
     "faults": faults,

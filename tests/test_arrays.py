@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 import kullback as kb
-from kullback.arrays import at_least_float32, namespace, only_where, sum_segments, to_numpy
+from kullback.arrays import (
+    are_integers,
+    at_least_float32,
+    marked,
+    namespace,
+    only_where,
+    sum_segments,
+    taken,
+    to_numpy,
+)
 
 ROWS = [[-1.0, -0.5, -2.0], [-0.25, -3.0, -1.5]]
 
@@ -188,3 +197,16 @@ def test_numpys_own_bfloat16_is_read() -> None:
     assert kb.estimate(log_p=rows, log_q=2 * rows) == kb.estimate(
         log_p=rows.astype(np.float32), log_q=2 * rows.astype(np.float32)
     )
+
+
+def test_places_are_taken_and_marked_row_by_row(library) -> None:
+    rows = library.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    places = library.array([[2, 0], [1, 1]], "int32")
+    assert to_numpy(taken(rows, places, library.xp), "x").tolist() == [[3.0, 1.0], [5.0, 5.0]]
+    found = to_numpy(marked(places, 3, library.xp), "x").tolist()
+    assert found == [[True, False, True], [False, True, False]]
+
+
+def test_integers_are_known_by_their_type(library) -> None:
+    found = [are_integers(library.array([1], kind), library.xp) for kind in ("int32", "float32")]
+    assert found == [True, False]

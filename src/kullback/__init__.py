@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from kullback.formulas.k_family import f_form, k1, k2, k3, k_lambda, other_direction
     from kullback.formulas.shape import Shape, shape
     from kullback.levels import Totals, log_q_over_p, totals
+    from kullback.losses.clamp import ClampBias, clamp_bias
+    from kullback.losses.distill import distill
+    from kullback.losses.loss import loss, loss_totals
+    from kullback.losses.loss_claim import LossClaim, loss_claim
+    from kullback.losses.penalty import advantage, penalty
     from kullback.question import Question
     from kullback.reporting.write import report
 
@@ -48,12 +53,18 @@ _HOMES = {
     "formulas.k_family": ("f_form", "k1", "k2", "k3", "k_lambda", "other_direction"),
     "formulas.shape": ("Shape", "shape"),
     "levels": ("Totals", "log_q_over_p", "totals"),
+    "losses.clamp": ("ClampBias", "clamp_bias"),
+    "losses.distill": ("distill",),
+    "losses.loss": ("loss", "loss_totals"),
+    "losses.loss_claim": ("LossClaim", "loss_claim"),
+    "losses.penalty": ("advantage", "penalty"),
     "question": ("Question",),
     "reporting.write": ("report",),
 }
 
 __all__ = [
     "Advice",
+    "ClampBias",
     "Columns",
     "Comparison",
     "Diagnosis",
@@ -62,16 +73,20 @@ __all__ = [
     "Evidence",
     "Explanation",
     "Finding",
+    "LossClaim",
     "PromptSums",
     "Question",
     "Shape",
     "Summary",
     "Totals",
+    "advantage",
     "advise",
     "audit",
+    "clamp_bias",
     "compare",
     "demo_path",
     "diagnose",
+    "distill",
     "divergence",
     "entropy",
     "estimate",
@@ -83,8 +98,12 @@ __all__ = [
     "k3",
     "k_lambda",
     "log_q_over_p",
+    "loss",
+    "loss_claim",
+    "loss_totals",
     "other_direction",
     "pack",
+    "penalty",
     "prompt_sums",
     "read",
     "report",

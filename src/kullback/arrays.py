@@ -216,6 +216,58 @@ def sum_segments(values: Any, lengths: Any, xp: Any) -> Any:
     return xp.where(ends[-1:] == values.shape[0], sums, xp.nan)
 
 
+def are_integers(values: Any, xp: Any) -> bool:
+    """Whether an array is one of integers, which its type says without a look at the values.
+
+    Example:
+        >>> are_integers(np.array([1, 2]), np), are_integers(np.array([1.0]), np)
+        (True, False)
+    """
+    if xp.__name__ == "torch":
+        return not (values.dtype.is_floating_point or values.dtype == xp.bool)
+    return bool(xp.issubdtype(values.dtype, xp.integer))
+
+
+def taken(rows: Any, places: Any, xp: Any) -> Any:
+    """What stands at these places along the last axis.
+
+    Args:
+        rows: [..., size].
+        places: [..., k], from 0 to size - 1.
+        xp: Their namespace.
+
+    Example:
+        >>> taken(np.array([5, 6, 7]), np.array([2, 0]), np)
+        array([7, 5])
+    """
+    if xp.__name__ == "torch":
+        return xp.take_along_dim(rows, cast(places, xp.int64, xp), dim=-1)
+    return xp.take_along_axis(rows, places, axis=-1)
+
+
+def marked(places: Any, size: int, xp: Any) -> Any:
+    """Which places from 0 to size - 1 are named in each row, [..., size], bool.
+
+    Args:
+        places: [..., k], from 0 to size - 1.
+        size: How many places there are.
+        xp: Their namespace.
+
+    Example:
+        >>> marked(np.array([2, 0]), 4, np)
+        array([ True, False,  True, False])
+    """
+    shape = (*places.shape[:-1], size)
+    if xp.__name__ == "torch":
+        empty = xp.zeros(shape, dtype=xp.bool, device=places.device)
+        return empty.scatter(-1, cast(places, xp.int64, xp), True)
+    marks = xp.zeros(shape, dtype=bool)
+    if xp is not np:
+        return xp.put_along_axis(marks, places, True, axis=-1, inplace=False)
+    xp.put_along_axis(marks, places, True, axis=-1)
+    return marks
+
+
 def to_numpy(values: Any, name: str) -> NDArray[Any]:
     """The values on the host, as NumPy's: detached, and bfloat16 as float32.
 

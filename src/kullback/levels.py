@@ -98,7 +98,7 @@ def totals(values: Any, *, mask: Any = None, lengths: Any = None) -> Totals:
     if mask is None:
         kept, counts = array, xp.ones_like(array)
     else:
-        kept, counts = _select(array, mask, xp)
+        kept, counts = selected(array, mask, xp)
     sums, tokens = (_by_sequence(one, lengths, xp) for one in (kept, counts))
     filled = tokens > 0
     means = xp.where(filled, sums / xp.where(filled, tokens, 1.0), 0.0)
@@ -142,11 +142,19 @@ def log_q_over_p(*, log_p: Any, log_q: Any, mask: Any = None) -> Any:
         )
     if mask is None:
         return q - p
-    return _select(q, mask, xp)[0] - _select(p, mask, xp)[0]
+    return selected(q, mask, xp)[0] - selected(p, mask, xp)[0]
 
 
-def _select(values: Any, mask: Any, xp: Any) -> tuple[Any, Any]:
-    """The values where the mask is 1 and 0 elsewhere, and the mask as numbers."""
+def selected(values: Any, mask: Any, xp: Any) -> tuple[Any, Any]:
+    """The values where the mask is 1 and 0 elsewhere, and the mask as numbers.
+
+    Raises:
+        ValueError: The shapes differ, or (NumPy) the mask is not 0/1.
+
+    Example:
+        >>> selected(np.array([0.5, np.nan]), np.array([1, 0]), np)
+        (array([0.5, 0. ]), array([1., 0.]))
+    """
     flags = own(mask, xp)
     if flags.shape != values.shape:
         raise ValueError(

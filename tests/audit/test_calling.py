@@ -80,3 +80,15 @@ def test_what_it_raises_later_is_said_too():
 def test_no_such_library():
     with pytest.raises(ValueError, match="'tensorflow' is none of torch, jax, numpy"):
         caller(lambda current, reference: current, "tensorflow")
+
+
+@pytest.mark.parametrize("library", ["torch", "jax", "numpy"])
+def test_what_it_returns_is_told_once_whatever_the_library(library):
+    pytest.importorskip(library)
+    for fn, told in (
+        (lambda current, reference: None, "it returned None"),
+        (lambda current, reference: current.reshape(-1), r"it returned the shape \[6\]"),
+        (lambda current, reference: {"kl": current}, "it returned a dictionary without 'loss': kl"),
+    ):
+        with pytest.raises(ValueError, match=f"^the function: {told}"):
+            caller(fn, library)

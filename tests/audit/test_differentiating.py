@@ -3,7 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kullback.audit.differentiating import InJax, in_numpy, in_torch, is_differentiated, term
+from kullback.audit.differentiating import (
+    InJax,
+    UnreadableError,
+    in_numpy,
+    in_torch,
+    is_differentiated,
+    term,
+)
 
 MASK = np.array([[True, True, False], [True, False, False]])
 ARRAYS = {
@@ -62,7 +69,7 @@ def test_torch_sees_what_is_detached_and_lets_a_function_write_into_its_argument
         given["current"] -= given["reference"]
         return given["current"]
 
-    with torch.no_grad():  # the caller's, and not the function's
+    with torch.inference_mode():  # the caller's, and not the function's
         outcome = in_torch(written, ARRAYS, MASK)
     assert np.array_equal(outcome.gradient["current"], MASK)
     assert ARRAYS["current"][0, 0] == -1.0
@@ -103,8 +110,10 @@ def test_numpy_has_values_alone():
 
 def test_the_term_among_what_is_returned():
     assert term([0.5, "more"]) == 0.5
-    with pytest.raises(ValueError, match="without 'loss': kl, n"):
+    with pytest.raises(UnreadableError, match="without 'loss': kl, n"):
         term({"kl": 0.5, "n": 3})
+    with pytest.raises(UnreadableError, match="returned None"):
+        term((None, 3))
 
 
 def test_masks_and_tokens_have_no_gradient():

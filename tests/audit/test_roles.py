@@ -88,3 +88,15 @@ def test_what_cannot_be_called_or_read():
         parameters(3, None)  # pyright: ignore[reportArgumentType]
     with pytest.raises(TypeError, match="wrap it in a lambda"):
         parameters(dict, None)
+
+
+def test_a_module_is_read_by_its_forward():
+    class Module:
+        def __call__(self, *args, **kwargs):
+            return self.forward(*args, **kwargs)
+
+        def forward(self, log_probs, ref_log_probs):
+            return log_probs - ref_log_probs
+
+    assert parameters(Module(), None) == {"log_probs": "current", "ref_log_probs": "reference"}
+    assert name_of(Module()) == "Module"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .densities import DENSITIES
 from .distributions import DISTRIBUTIONS
 from .entries import Table, later
+from .gradients import GRADIENTS
 from .sampled import SAMPLED
 from .sequences import SEQUENCES
 
@@ -16,20 +17,15 @@ NOT_YET: Table = {
         **later("control", "coef_after_10", "verdict"),
         **later("control", "updates_until_float32_inf", "updates_until_float64_inf"),
     },
-    "34-correct-kl-gradients": later("gradients", "A", "B", "C", "D", "equal_to_true"),
     "49-where-the-stop-check-sits": {
         **later("control", "threshold", "per_minibatch_before_step_updates_done"),
         **later("control", "per_epoch_last_minibatch_updates_done"),
         **later("control", "per_epoch_mean_updates_done", "last_value_logged_without_stop"),
         **later("control", "max_value", "mean_value"),
     },
-    "64-kl-in-reward-and-in-loss": {
-        **later("gradients", "gradient_reward_only", "gradient_loss_only", "gradient_both"),
-        **later("gradients", "effective_coefficient_both"),
-    },
 }
 
-ANSWERS: Table = SAMPLED | SEQUENCES | DISTRIBUTIONS | DENSITIES | NOT_YET
+ANSWERS: Table = SAMPLED | SEQUENCES | DISTRIBUTIONS | DENSITIES | GRADIENTS | NOT_YET
 
 # What a case calls its verdict, and what kullback says: a finding, a check, a claim, a refusal.
 VERDICTS = {
@@ -44,6 +40,7 @@ VERDICTS = {
     "truncated-sum-is-not-a-divergence": "expected probabilities >= 0 that sum to 1",
     "finite-in-log-space": "a number",
     "not-absolutely-continuous": "infinite",
-    "expected-gradient-is-zero-only-noise": "expected gradient 0",
-    "gradient-of-forward-kl": "expected gradient KL(q||p)",
+    "expected-gradient-is-zero-only-noise": "noise around zero",
+    "gradient-of-forward-kl": "the gradient of KL(q||p), the other direction",
+    "matched-form-vanishes-at-endpoints-swapped-form-reaches-kl": ("0 to 0; KL(T||S) to KL(S||T)"),
 }

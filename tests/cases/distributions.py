@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 import kullback as kb
 from kullback.formulas.categorical import log_softmax
-from kullback.formulas.k_family import CLAIMS
 from kullback.formulas.weights import weighted_k1, weighted_k3
+from kullback.losses.distill_terms import CLAIMS as DISTILLED
 
 from .entries import Input, Table, expected, later, log, no_question, refusal
 
@@ -45,6 +45,23 @@ def sum_k3(p: ArrayLike, q: ArrayLike) -> float:
     return float(weighted_k3(log_p=log(p), log_q=log(q), log_sampler=0.0).sum())
 
 
+# 28
+
+
+def distilled(x: Input, divergence: str, weight: float) -> float:
+    teacher, student = (log(x[who])[None] for who in ("teacher", "student"))
+    return kb.distill(
+        teacher_log_probs=teacher,
+        student_log_probs=student,
+        divergence=divergence,
+        weight=weight,
+    )
+
+
+def ends_of(*names: str) -> str:
+    return "; ".join(f"{DISTILLED[name].at_0} to {DISTILLED[name].at_1}" for name in names)
+
+
 # 29, 30
 
 
@@ -62,17 +79,13 @@ def heads(x: Input) -> tuple[list[float], list[float]]:
     return x["teacher"][: x["k"]], x["student"][: x["k"]]
 
 
-def kl_with_tail(x: Input) -> float:
-    """Everything behind the head is one outcome."""
-    p, q = ([*x[who][: x["k"]], sum(x[who][x["k"] :])] for who in ("teacher", "student"))
-    return kb.divergence(p, q)
+def kl_of_list(x: Input, **tail: Any) -> float:
+    """KL(teacher||student) of which the teacher's first k are known."""
+    top = np.arange(x["k"])[None], log(x["teacher"][: x["k"]])[None]
+    return kb.distill(teacher_top=top, student_log_probs=log(x["student"])[None], **tail)
 
 
 # 32, 33
-
-
-def gradient_of(name: str) -> str:
-    return f"expected gradient {CLAIMS[name].expected_gradient}"
 
 
 # 44
@@ -128,18 +141,23 @@ DISTRIBUTIONS: Table = {
     "28-jsd-beta-endpoints-vanish": {
         "forward_kl_T_S": lambda x: kb.divergence(x["teacher"], x["student"]),
         "reverse_kl_S_T": lambda x: kb.divergence(x["student"], x["teacher"]),
-        **later("distillation", "D", "D_swapped", "verdict"),
-        **later("distillation", "limit_D_over_1_minus_beta_at_1", "limit_D_over_beta_at_0"),
+        "D": lambda x: [distilled(x, "jsd-matched", weight=w) for w in x["betas"]],
+        "D_swapped": lambda x: [distilled(x, "jsd", weight=w) for w in x["betas"]],
+        "limit_D_over_1_minus_beta_at_1": lambda x: (
+            distilled(x, "jsd-matched", weight=1 - 2**-40) * 2**40
+        ),
+        "limit_D_over_beta_at_0": lambda x: distilled(x, "jsd-matched", weight=2**-40) * 2**40,
+        "verdict": lambda _: ends_of("jsd-matched", "jsd"),
     },
     "29-topk-teacher-kl-negative": {
-        "truncated_sum": lambda x: sum_k1(*heads(x)),
-        "with_tail_bucket": kl_with_tail,
-        "renormalised_on_topk": lambda x: kl_of_logits(*map(log, heads(x))),
+        "truncated_sum": lambda x: kl_of_list(x, tail="dropped", biased=True),
+        "with_tail_bucket": kl_of_list,
+        "renormalised_on_topk": lambda x: kl_of_list(x, tail="renormalized", biased=True),
         "exact_forward_kl": lambda x: kb.divergence(x["teacher"], x["student"]),
         "teacher_topk_mass": lambda x: mass_of_head(log(x["teacher"]), x["k"]),
         "student_topk_mass": lambda x: mass_of_head(log(x["student"]), x["k"]),
         "ordering_tail_le_exact": lambda x: bool(
-            kl_with_tail(x) <= kb.divergence(x["teacher"], x["student"])
+            kl_of_list(x) <= kb.divergence(x["teacher"], x["student"])
         ),
         "verdict": lambda x: refusal(kb.divergence, *heads(x)),
     },
@@ -151,15 +169,6 @@ DISTRIBUTIONS: Table = {
         "kl_renormalised_topk_to_full": lambda x: [
             kl_of_head(np.array(x["teacher_logits_sorted"]) / t, x["k"]) for t in x["temperatures"]
         ],
-    },
-    "32-k1-as-loss-zero-gradient": {
-        "verdict": lambda _: gradient_of("k1"),
-        **later("gradients", "expected_gradient", "true_gradient_of_KL", "gradient_of_this_batch"),
-    },
-    "33-k3-as-loss-forward-gradient": {
-        "verdict": lambda _: gradient_of("k3"),
-        **later("gradients", "expected_gradient", "gradient_of_forward_kl_ref_pi"),
-        **later("gradients", "true_gradient_of_KL_pi_ref", "cosine_to_true"),
     },
     "37-k3-ratio-inverted": {
         "kl_p_q": lambda x: kb.divergence(x["p"], x["q"]),

@@ -12,6 +12,7 @@ import pytest
 from kullback.cli import app
 from kullback.diagnosis.finding import CODES
 from kullback.formulas import k_family, partial, weights
+from kullback.losses import distill_terms, sampled_teacher, top_k_teacher
 from kullback.worlds import CLEAN_WORLDS, FAULTS
 
 ROOT = Path(__file__).parents[2]
@@ -66,6 +67,24 @@ def test_the_claims_are_all_there_with_what_they_say():
         below = "yes" if claim.can_be_negative else "no"
         assert says == [f"`{name}`", mean, claim.sampler, below, gradient]
         assert holds[1] == "; ".join(claim.conditions)
+
+
+def cells_of(row: str) -> list[str]:
+    return [cell.strip() for cell in row.strip("|").split(" | ")]
+
+
+def test_the_claims_of_distillation_are_all_there():
+    shown = site_pages.on_page_markdown(PAGES["distillation.md"]).replace("‖", "||")
+    for name, claim in distill_terms.CLAIMS.items():
+        (row,) = re.findall(rf"^\| `{re.escape(name)}` .*$", shown, re.MULTILINE)
+        said = (claim.value, claim.at_0, claim.at_1, claim.infinite_where or "nowhere", claim.slope)
+        assert [cell.strip("`") for cell in cells_of(row)] == [name, *said]
+    shown = site_pages.on_page_markdown(PAGES["reference/distillation.md"]).replace("‖", "||")
+    for name, claim in {**top_k_teacher.CLAIMS, **sampled_teacher.CLAIMS}.items():
+        (row,) = re.findall(rf"^\| {name} \|.*$", shown, re.MULTILINE)
+        below = "yes" if claim.can_be_negative else "no"
+        said = [f"`{claim.value}`", claim.bias or "unbiased", claim.slope, below]
+        assert cells_of(row) == [name, *said, "; ".join(claim.conditions)]
 
 
 def test_the_codes_are_all_there():

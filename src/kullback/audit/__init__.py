@@ -15,7 +15,7 @@ Example:
 from __future__ import annotations
 
 from kullback.audit.gradients import Gradient
-from kullback.audit.probe import Probe, probe
+from kullback.audit.probing import Probe, probe
 from kullback.audit.value import Value
 
 __all__ = ["Gradient", "Probe", "Value", "probe"]

@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from kullback.audit.differentiating import InJax, Outcome, in_numpy, in_torch, is_differentiated
+from kullback.audit.differentiating import (
+    InJax,
+    Outcome,
+    UnreadableError,
+    in_numpy,
+    in_torch,
+    is_differentiated,
+)
 from kullback.audit.roles import name_of
 from kullback.audit.scenes import Batch
 
@@ -50,14 +57,18 @@ class Caller:
         """Why JAX could not differentiate it, if so."""
         return self._in_jax.untraced
 
-    def __call__(self, batch: Batch) -> Outcome:
+    def __call__(self, batch: Batch, *, dtype: Any = np.float64) -> Outcome:
         """What it gives for a batch.
+
+        Args:
+            batch: The batch.
+            dtype: Of the log-probs and logits.
 
         Raises:
             ValueError: It raised something; said with the shapes that it was called with.
         """
         try:
-            return self._run(self.library, self._mask_kind, batch)
+            return self._run(self.library, self._mask_kind, batch, dtype)
         except Exception as error:
             raise ValueError(f"{self.name} {_told(error)}; {self._shapes(batch)}") from error
 
@@ -72,6 +83,8 @@ class Caller:
             for kind in _MASKS if "mask" in self.given else _MASKS[:1]:
                 try:
                     self._run(name, kind, trial)
+                except UnreadableError as error:
+                    raise ValueError(f"{self.name}: {error}; {self._shapes(trial)}") from error
                 except Exception as error:  # noqa: BLE001 a function may raise anything
                     tried[f"with {name} it {_told(error)}"] = None
                 else:
@@ -80,10 +93,9 @@ class Caller:
             f"{self.name} could not be called: {'; '.join(tried)}; {self._shapes(trial)}"
         )
 
-    def _run(self, library: str, mask_kind: Any, batch: Batch) -> Outcome:
-        arrays = {key: batch.given(key) for key in self.given}
-        if "mask" in arrays:
-            arrays["mask"] = arrays["mask"].astype(mask_kind)
+    def _run(self, library: str, mask_kind: Any, batch: Batch, dtype: Any = np.float64) -> Outcome:
+        kinds = {"mask": mask_kind, "tokens": np.int64}
+        arrays = {key: batch.given(key).astype(kinds.get(key, dtype)) for key in self.given}
         run = {
             "torch": partial(in_torch, self._call),
             "jax": self._in_jax,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kullback.audit.calling import Caller
+from kullback.audit.differentiating import Outcome
 from kullback.audit.forms import SAMPLED, Form, values
 from kullback.audit.scenes import Batch, single
 
@@ -66,9 +67,13 @@ class Tail:
         )
         return single(roles | {form.p: log_p, form.q: log_q})
 
+    def outcome(self, log_ratio: float, *, dtype: Any = np.float64) -> Outcome:
+        """What it gives, with its gradient."""
+        return self._caller(self.batch(log_ratio), dtype=dtype)
+
     def seen(self, log_ratio: float) -> float:
         """What it gives."""
-        return float(self._caller(self.batch(log_ratio)).values.sum())
+        return float(self.outcome(log_ratio).values.sum())
 
     def meant(self, log_ratio: float) -> float:
         """What its formula gives."""
@@ -77,7 +82,7 @@ class Tail:
 
     def moves(self, log_ratio: float) -> bool:
         """Whether a gradient flows to a policy of the pair there."""
-        found = self._caller(self.batch(log_ratio)).gradient
+        found = self.outcome(log_ratio).gradient
         pair = (self._form.p, self._form.q)
         return any(
             np.any(one != 0) for key, one in found.items() if key.removesuffix("_logits") in pair
@@ -102,7 +107,7 @@ class Tail:
 
 def clamps(caller: Caller, form: Form, factor: float) -> tuple[Clamp, ...]:
     """The clamps of a term of sampled tokens that was recognized."""
-    if not _has_tails(form, caller):
+    if not has_tails(form, caller):
         return ()
     tails = [Tail(caller, form, factor)]
     if form.weight and form.weight.sampler not in (form.p, form.q):
@@ -115,7 +120,7 @@ def departures(
     caller: Caller, form: Form, factor: float, found: tuple[Clamp, ...]
 ) -> tuple[float, ...]:
     """The log-ratios, of some, where it is not its formula, and no clamp explains it."""
-    if not _has_tails(form, caller):
+    if not has_tails(form, caller):
         return ()
     tail = Tail(caller, form, factor)
     sides = {np.sign(one.log_ratio): abs(one.log_ratio) for one in found if one.of != "weight"}
@@ -123,7 +128,8 @@ def departures(
     return tuple(x for x in places if not _close(tail.seen(x), tail.meant(x), small=abs(x) < 1))
 
 
-def _has_tails(form: Form, caller: Caller) -> bool:
+def has_tails(form: Form, caller: Caller) -> bool:
+    """Whether it is a function of the log-ratio of a sampled token, which can be made large."""
     return form.method in SAMPLED and form.scale == "nats" and {form.p, form.q} <= set(caller.roles)
 
 

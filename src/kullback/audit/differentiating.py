@@ -23,6 +23,10 @@ class Outcome(NamedTuple):
     gradient: dict[str, NDArray[np.float64]]
 
 
+class UnreadableError(ValueError):
+    """A function ran, and what it returned is no KL term, in whatever library."""
+
+
 def is_differentiated(key: str) -> bool:
     """Whether what is given under this key has a gradient: log-probs and logits do."""
     return key not in ("mask", "tokens")
@@ -39,7 +43,7 @@ def in_torch(call: Call, arrays: Arrays, mask: NDArray[np.bool_]) -> Outcome:
     """Values and the gradient that autograd finds; nothing is asked of a detached one."""
     import torch
 
-    with torch.enable_grad():
+    with torch.inference_mode(mode=False), torch.enable_grad():
         given = {key: torch.tensor(one, device="cpu") for key, one in arrays.items()}
         leaves = {key: one.requires_grad_() for key, one in given.items() if is_differentiated(key)}
         # Copies: a function may write into what it is given, and into a leaf it could not.
@@ -88,6 +92,8 @@ class InJax:
         for run in (jax.jit(differentiated), differentiated):
             try:
                 run(*given)
+            except UnreadableError:
+                raise
             except Exception as error:  # noqa: BLE001 what cannot be traced may raise anything
                 why = f"{type(error).__name__}"
             else:
@@ -116,10 +122,13 @@ def term(returned: Any) -> Any:
     """
     if isinstance(returned, Mapping):
         if "loss" not in returned:
-            raise ValueError(f"it returns a dictionary without 'loss': {', '.join(returned)}")
+            keys = ", ".join(map(str, returned))
+            raise UnreadableError(f"it returned a dictionary without 'loss': {keys}")
         return returned["loss"]
     if isinstance(returned, tuple | list) and returned:
-        return returned[0]
+        returned = returned[0]
+    if returned is None:
+        raise UnreadableError("it returned None")
     return returned
 
 
@@ -133,7 +142,7 @@ def _checked(
     if values.shape in ((sequences, 1), (1,)) and values.shape != mask.shape:
         values = values.reshape((sequences,) if values.shape == (sequences, 1) else ())
     if values.shape not in ((), (sequences,), (sequences, tokens)):
-        raise ValueError(
+        raise UnreadableError(
             f"it returned the shape {list(values.shape)}; a scalar, [{sequences}] or "
             f"[{sequences}, {tokens}] can be read, that is, per sequence or per token"
         )

@@ -33,12 +33,12 @@ class Target(NamedTuple):
 
 
 @cache
-def targets(scenario: str, *, ends: bool) -> dict[Target, Array]:
+def targets(scenario: str, *, ends: bool, drawn: bool = False) -> dict[Target, Array]:
     """The gradients in a scenario, [contexts, alphabet] each, those named first that are simplest.
 
     Policies that are copies of the current one have none.
     """
-    world = staged(scenario, ends=ends)
+    world = staged(scenario, ends=ends, drawn=drawn)
     current = world.log_probs["current"]
     others = [
         role

@@ -95,7 +95,9 @@ def verdict(found: Findings) -> str:
         said.append(f"It carries no gradient to the current policy{flows}: it is no loss.")
     for use in found.uses[:1] if "loss" in found.uses or len(found.uses) == 1 else found.uses[:2]:
         random, fixed = found.of(found.main, use), found.of(found.main, use, "fixed")
-        if random and fixed and not (use == "full_return" and _alike(found, use, "reward_to_go")):
+        if random is None or fixed is None or not (found.is_kl or random.of):
+            continue
+        if not (use == "full_return" and _alike(found, use, "reward_to_go")):
             where = "" if found.main == "on-policy" else " on tokens of an older policy"
             how = _conduct(random, fixed, SCENARIOS[found.main].sampler, found.other)
             said.append(f"{USES[use]}{where} it {how}.")
@@ -125,7 +127,7 @@ def _agreement(found: Findings, one: Gradient) -> list[str]:
     mean = found.value.means.get(one.scenario)
     if not found.is_kl or one.use != "loss" or not one.of or not mean or mean[0] == "zero":
         return []
-    if one.of != mean[0].partition(" at ")[0]:
+    if not one.is_of(mean[0].partition(" at ")[0]):
         return ["It is not the gradient of its value."]
     if abs((one.factor or 0.0) - mean[1]) > 1e-6 * abs(mean[1]):
         return ["It is not the gradient of its value: the factor is another."]
@@ -196,6 +198,8 @@ def _derivative(found: Findings) -> str:
     """What it does when differentiated, if that is not what its value says."""
     reading, value = found.derivative, found.value
     if found.detached:
+        return ""
+    if not value.aggregation.adds:
         return ""
     if reading is None:
         return "The derivative of no form that is known."

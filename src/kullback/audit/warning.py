@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from kullback.audit.aggregating import Aggregation, breaks
 from kullback.audit.calling import Caller
+from kullback.audit.rounding import of_float32
 from kullback.audit.value import Value
 
 _BATCHES = {
     "sum": "It grows with the number of sequences in a batch.",
     "padded": "It shrinks with the padding of a batch.",
-    "other": "What it gives for a batch is not made of what it gives for the sequences.",
 }
 
 
@@ -25,12 +25,21 @@ def warnings(caller: Caller, value: Value, averages: Aggregation) -> list[str]:
         said += _of_mask(caller, averages)
     if averages.returns == "scalar" and averages.batch in _BATCHES:
         said.append(_BATCHES[averages.batch])
+    if not averages.adds:
+        said.append(
+            f"Its {'value' if averages.batch == 'other' else 'gradient'} for a batch is not made "
+            "of those for its sequences. Told is the gradient for a batch that holds every "
+            "sequence as often as it is drawn."
+        )
     if averages.level == "sequence_mean" and averages.takes_mask:
         said.append(
             "A mean of means weighs a token by the length of its sequence, which its own outcome "
             "decides: where lengths are random, terms of sampled tokens are biased by that."
         )
-    return said + _of_values(value)
+    said += _of_values(value)
+    if value.form and value.factor and value.second is None:
+        said += of_float32(caller, value.form, value.factor)
+    return said
 
 
 def _of_mask(caller: Caller, averages: Aggregation) -> list[str]:

@@ -129,15 +129,26 @@ def _log_probs(side: str, logits: Any, log_probs: Any, xp: Any) -> Any:
     if logits is not None and log_probs is None:
         return log_softmax(logits)
     if log_probs is not None and logits is None:
-        return _normalized(f"log_probs{side}", at_least_float32(log_probs, xp), xp)
+        return normalized(f"log_probs{side}", at_least_float32(log_probs, xp), xp)
     raise TypeError(
         f"expected either logits{side} or log_probs{side}, got "
         f"{'neither' if logits is None else 'both'}; pass exactly one of the two"
     )
 
 
-def _normalized(name: str, log_probs: Any, xp: Any) -> Any:
-    """Refuse what is no row of log-probabilities: probabilities, logits, a cut head."""
+def normalized(name: str, log_probs: Any, xp: Any) -> Any:
+    """Rows of log-probabilities as they are; refused is what is none: logits, a cut head.
+
+    Raises:
+        ValueError: when the probabilities of a row do not sum to 1 within 0.01 (NumPy; NaN with
+            torch and JAX).
+
+    Example:
+        >>> import numpy as np
+        >>> normalized("log_probs_p", np.log([0.5, 0.6]), np)
+        Traceback (most recent call last):
+        ValueError: log_probs_p, row 0 has probabilities that sum to 1.1, expected 1; ...
+    """
     with quiet(xp):
         total = xp.sum(xp.exp(log_probs), axis=-1, keepdims=True, dtype=sum_dtype(log_probs, xp))
 

@@ -1,0 +1,1 @@
+"""A number to differentiate, with the gradient that it claims."""

@@ -116,3 +116,15 @@ def test_one_rule_is_measured_in_float32_too():
             current.astype(np.float32), reference.astype(np.float32), mask))
     )  # fmt: skip
     assert found.level == "token_mean"
+
+
+def test_a_term_in_float32_is_made_of_its_sequences_too():
+    pytest.importorskip("torch")
+
+    def k3(logits, reference, tokens, mask):
+        log_probs = logits.float().log_softmax(-1).gather(-1, tokens[..., None])[..., 0]
+        x = reference.float() - log_probs
+        return ((x.exp() - 1 - x) * mask).sum() / mask.sum()
+
+    found = aggregation(caller(k3, "torch"))
+    assert (found.level, found.adds) == ("token_mean", True)

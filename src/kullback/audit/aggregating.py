@@ -162,11 +162,13 @@ def _rule(caller: Caller, batches: list[Batch], within: str) -> tuple[str, bool]
 
 def _gradient_adds(found: Outcome, alone: list[Outcome], shares: Array) -> bool:
     for key in ("current", "current_logits"):
-        for row, (one, share) in enumerate(zip(alone, shares, strict=True)):
-            if key in one.gradient and key in found.gradient:
-                own = one.gradient[key][0]
-                if not _same(found.gradient[key][row, : len(own)], share * own):
-                    return False
+        rows = [row for row, one in enumerate(alone) if key in one.gradient]
+        if not rows or key not in found.gradient:
+            continue
+        own = [shares[row] * alone[row].gradient[key][0] for row in rows]
+        seen = [found.gradient[key][row, : len(one)] for row, one in zip(rows, own, strict=True)]
+        if not _same(*(np.concatenate([one.ravel() for one in side]) for side in (seen, own))):
+            return False
     return True
 
 
@@ -175,4 +177,6 @@ def _counted(values: Array, mask: NDArray[np.bool_]) -> Array:
 
 
 def _same(one: Array | float, other: Array | float) -> bool:
-    return np.shape(one) == np.shape(other) and np.allclose(one, other, rtol=_CLOSE, atol=1e-12)
+    """Whether they are close, for their size: small elements beside large ones have no digits."""
+    room = max(1e-12, _CLOSE * float(np.abs(other).max(initial=0.0)))
+    return np.shape(one) == np.shape(other) and np.allclose(one, other, rtol=_CLOSE, atol=room)

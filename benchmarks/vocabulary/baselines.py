@@ -1,6 +1,6 @@
 """What people write today for divergences over a whole vocabulary, as competent users of torch do.
 
-benchmarks/vocabulary.py measures against these. They were written before what is measured, and are
+benchmarks/vocabulary measures against these. They were written before what is measured, and are
 not changed together with it. Half precision goes through float32, as it has to.
 """
 

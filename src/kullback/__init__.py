@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from kullback.levels import Totals, log_q_over_p, totals
     from kullback.question import Question
     from kullback.reporting.write import report
+    from kullback.vocabulary.head_kl import HeadKL, head_kl
+    from kullback.vocabulary.heads import head_divergences
+    from kullback.vocabulary.whole import Whole, whole_vocabulary
 
 __version__ = "0.1.0"
 
@@ -50,6 +53,9 @@ _HOMES = {
     "levels": ("Totals", "log_q_over_p", "totals"),
     "question": ("Question",),
     "reporting.write": ("report",),
+    "vocabulary.head_kl": ("HeadKL", "head_kl"),
+    "vocabulary.heads": ("head_divergences",),
+    "vocabulary.whole": ("Whole", "whole_vocabulary"),
 }
 
 __all__ = [
@@ -62,11 +68,13 @@ __all__ = [
     "Evidence",
     "Explanation",
     "Finding",
+    "HeadKL",
     "PromptSums",
     "Question",
     "Shape",
     "Summary",
     "Totals",
+    "Whole",
     "advise",
     "compare",
     "demo_path",
@@ -77,6 +85,8 @@ __all__ = [
     "exact",
     "explain",
     "f_form",
+    "head_divergences",
+    "head_kl",
     "k1",
     "k2",
     "k3",
@@ -90,6 +100,7 @@ __all__ = [
     "shape",
     "summarize",
     "totals",
+    "whole_vocabulary",
     "worlds",
     "write",
 ]

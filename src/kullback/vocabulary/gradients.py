@@ -1,4 +1,4 @@
-"""From derivatives in logits to those in hidden states, head and bias, a chunk of tokens at a time."""
+"""From derivatives in logits to those in hidden states, head and bias, chunk after chunk."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Gradients:
     @property
     def found(self) -> tuple[Any, Any, Any]:
         """The three gradients in the dtypes of what they are of; None for what is not wanted."""
-        hidden, head, bias = self._student
+        _, head, bias = self._student
         if self._head is not None and not self._started:
             self._head.zero_()
         return (

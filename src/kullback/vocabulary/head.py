@@ -85,8 +85,8 @@ def _check(side: str, hidden: Any, weight: Any, bias: Any) -> None:
     for name, value in named.items():
         if not type(value).__module__.startswith("torch"):
             raise TypeError(
-                f"{name} is of type {type(value).__name__}, expected a tensor of torch; make logits of "
-                "some rows at a time and use whole_vocabulary"
+                f"{name} is of type {type(value).__name__}, expected a tensor of torch; make "
+                "logits of some rows at a time and use whole_vocabulary"
             )
     on_one_device(f"hidden states and head of {side}", *named.values())
     shapes = ", ".join(f"{name} {tuple(value.shape)}" for name, value in named.items())

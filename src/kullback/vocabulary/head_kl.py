@@ -62,9 +62,9 @@ def head_kl(
     student sampled. In a policy gradient this is the token's part of the gradient of the KL of
     sequences, not all of it.
 
-    The derivative in the logits, p (log p/q - KL) or q - p, is written down in the forward pass, some
-    tokens at a time, and turned into that of the weights there. So the weights have to be known in
-    advance, and memory beyond the gradient itself is a quarter of the head's. A second
+    The derivative in the logits, p (log p/q - KL) or q - p, is written down in the forward pass,
+    some tokens at a time, and taken on to the head there. So the weights of the tokens have to be
+    known in advance, and memory beyond the gradient itself is a quarter of the head's. A second
     backward through one loss (retain_graph=True) does the work anew. No second derivatives, no
     torch.compile. torch only, on any device.
 
@@ -94,8 +94,8 @@ def head_kl(
     Example:
         >>> head_kl(hidden_student=1, head_student=1, hidden_teacher=1, head_teacher=1)
         Traceback (most recent call last):
-        TypeError: hidden_student is of type int, expected a tensor of torch; make logits of some rows at
-        a time and use whole_vocabulary
+        TypeError: hidden_student is of type int, expected a tensor of torch; make logits of some
+        rows at a time and use whole_vocabulary
     """
     first = _DIRECTIONS.get(direction.replace("‖", "||").replace(" ", ""))
     if first is None:
@@ -161,13 +161,13 @@ def _function() -> Any:
 
         @staticmethod
         @torch.autograd.function.once_differentiable
-        def backward(ctx: Any, slope: Any, _: Any) -> Any:
+        def backward(ctx: Any, *slopes: Any) -> Any:  # type: ignore[override]
             # Handed over and not kept, so that nobody has to copy them.
             gradients, ctx.gradients = ctx.gradients, None
             if gradients is None:
                 _ = ctx.saved_tensors  # an error if somebody has changed them since
                 gradients = _work(*ctx.work)[1]
-            scaled = (None if one is None else one.mul_(slope) for one in gradients)
+            scaled = (None if one is None else one.mul_(slopes[0]) for one in gradients)
             return None, None, None, None, *scaled
 
     return WrittenDown

@@ -1,4 +1,4 @@
-"""Divergences from hidden states and the heads that read them, a tile of the vocabulary at a time."""
+"""Divergences from hidden states and the heads that read them, tile after tile."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from kullback.vocabulary.chain import Part
 from kullback.vocabulary.head import Head, heads
 from kullback.vocabulary.pieces import Compiled, Plain, pieces
 from kullback.vocabulary.scaling import Scaling, scaling
+from kullback.vocabulary.sums import where_defined
 from kullback.vocabulary.whole import Whole
 
 # Categories of a tile, and tokens that go through the heads together: a product of this size runs
@@ -64,8 +65,8 @@ def head_divergences(
     Example:
         >>> head_divergences(hidden_p=[[1.0]], head_p=[[1.0]], hidden_q=[[1.0]], head_q=[[1.0]])
         Traceback (most recent call last):
-        TypeError: hidden_p is of type list, expected a tensor of torch; make logits of some rows at a
-        time and use whole_vocabulary
+        TypeError: hidden_p is of type list, expected a tensor of torch; make logits of some rows
+        at a time and use whole_vocabulary
     """
     import torch
 
@@ -120,7 +121,7 @@ def _in_one_pass(tiles: _Tiles, way: Plain | Compiled) -> Any:
     whole = next(parts)
     for part in parts:
         whole = whole.joined(part)
-    return whole.sums
+    return where_defined(*whole)
 
 
 def _in_two_passes(tiles: _Tiles, way: Plain | Compiled) -> Any:
@@ -128,5 +129,6 @@ def _in_two_passes(tiles: _Tiles, way: Plain | Compiled) -> Any:
     import torch
 
     parts = [(way.log_normalizers(a), way.log_normalizers(b)) for a, b in tiles]
-    log_z = tuple(torch.stack(side).logsumexp(0) for side in zip(*parts, strict=True))
-    return torch.stack([way.sums(a, b, log_z)[2] for a, b in tiles]).sum(0)
+    log_z_p, log_z_q = (torch.stack(side).logsumexp(0) for side in zip(*parts, strict=True))
+    shares = [way.sums(a, b, (log_z_p, log_z_q))[2] for a, b in tiles]
+    return where_defined(log_z_p, log_z_q, torch.stack(shares).sum(0))

@@ -112,7 +112,7 @@ def _sum_exp(z: Any, top: Any) -> Any:
 
 @_compiled(error_model="numpy")
 def _log_normalizer(z: Any, bits: Any) -> Any:
-    """log sum exp of a row, in float64; NaN where it holds NaN, -inf where nothing is possible."""
+    """Log sum exp of a row, in float64; NaN where it holds NaN, -inf where nothing is possible."""
     top = _largest(bits)
     if top == -_INF:
         return -inf
@@ -145,17 +145,20 @@ def _js_curve(t: Any, x: Any) -> Any:
 
 
 @_STRICT
-def _log_ratio(a: Any, b: Any, shift: Any) -> Any:
-    """log q/p; 0 for a category that neither side can have."""
-    return _F(0.0) if (a == -_INF) & (b == -_INF) else (b - a) - shift
+def _log_ratio(a: Any, b: Any, whole: Any, rest: Any) -> Any:
+    """Log q/p; 0 for a category that neither side can have.
+
+    Taking off an integer rounds nothing, nor does the difference of what is then close.
+    """
+    return _F(0.0) if (a == -_INF) & (b == -_INF) else ((b - whole) - a) - rest
 
 
 @_STRICT
 def _weighted(a: Any, b: Any, z: Any) -> Any:
     """What one category adds to each of the six, and whether float32 can hold it."""
-    high_p, low_p, high_q, low_q, shift = z
+    high_p, low_p, high_q, low_q, whole, rest = z
     log_p, log_q = (a - high_p) - low_p, (b - high_q) - low_q
-    x = _log_ratio(a, b, shift)
+    x = _log_ratio(a, b, whole, rest)
     fine = (x >= _LEAST) & (x <= _MOST)
     x = min(max(x, _LEAST), _MOST)
     p = _exp(log_p)
@@ -236,9 +239,11 @@ def _add_carefully(a: Any, b: Any, log_z_p: Any, log_z_q: Any, sums: Any) -> Non
 
 @_compiled(error_model="numpy")
 def _split(log_z_p: Any, log_z_q: Any) -> Any:
-    """The normalizers in two float32 each, so that subtracting them rounds once, and their step."""
+    """The normalizers, and their difference, in two float32 each."""
     high_p, high_q = _F(log_z_p), _F(log_z_q)
-    return high_p, _F(log_z_p - high_p), high_q, _F(log_z_q - high_q), _F(log_z_q - log_z_p)
+    shift = log_z_q - log_z_p
+    whole = np.rint(shift)
+    return high_p, _F(log_z_p - high_p), high_q, _F(log_z_q - high_q), _F(whole), _F(shift - whole)
 
 
 @_ROWS

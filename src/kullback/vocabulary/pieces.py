@@ -49,7 +49,7 @@ class Plain:
         return tuple(torch.cat(column) for column in zip(*parts, strict=True))
 
     def log_normalizers(self, z: Any) -> Any:
-        """log sum exp of each row."""
+        """Log sum exp of each row."""
         import torch
 
         room = self._workspace(z)[0]
@@ -57,7 +57,7 @@ class Plain:
         return torch.cat([log_normalizers(piece, room[: len(piece)]) for piece in pieces])
 
     def _workspace(self, z: Any) -> Any:
-        """Made once, for the rows and categories of the first piece; tiles may end in a narrower one."""
+        """Made once; anew for the last tile of a vocabulary, which may be narrower."""
         shape = (min(self.rows, len(z)), z.shape[1])
         if self._room is None or self._room.shape[2] != shape[1] or self._room.shape[1] < shape[0]:
             self._room = workspace(*shape, self._like)
@@ -83,7 +83,7 @@ class Compiled:
         return *log_z, sums
 
     def log_normalizers(self, z: Any) -> Any:
-        """log sum exp of each row."""
+        """Log sum exp of each row."""
         import torch
 
         log_z = z.new_empty(len(z), dtype=torch.float64)

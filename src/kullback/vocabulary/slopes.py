@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from kullback.arrays import sum_dtype
 from kullback.formulas.weights import weighted_k3
 from kullback.vocabulary.sums import LEAST, MOST, k3_by, log_normalizers, log_ratio
 
@@ -30,25 +29,39 @@ def kl_and_slope(p: Any, q: Any, room: Any, *, slope_in: str) -> Any:
     log_z_q = log_normalizers(q, x)  # the probabilities of q are not needed
     log_z_p = log_normalizers(p, probability)
     fine = log_ratio(p, q, log_z_p, log_z_q, x)
-    odd = None if fine else (x < LEAST) | (x > MOST)
+    odd = None if fine else _Odd(p, q, log_z_p, log_z_q, x)
     if odd is not None:
-        rows = odd.nonzero()[:, 0]
-        log_p = p[odd].to(log_z_p.dtype) - log_z_p[rows]
-        log_q = q[odd].to(log_z_q.dtype) - log_z_q[rows]
-        probability[odd] = x[odd] = 0.0
+        probability[odd.where] = x[odd.where] = 0.0
     torch.expm1(x, out=e)
-    wide = sum_dtype(p, torch)
-    kl = k3_by(e, x, y, s, t).mul_(probability).sum(-1).to(wide)
+    kl = k3_by(e, x, y, s, t).mul_(probability).sum(-1).to(log_z_p.dtype)
     if odd is not None:
-        kl.index_add_(0, rows, weighted_k3(log_p=log_p, log_q=log_q, log_sampler=0.0))
+        odd.add_to(kl)
     if slope_in == "q":
         torch.mul(probability, e, out=q)
-        if odd is not None:
-            q[odd] = (log_q.exp() - log_p.exp()).to(q.dtype)
     elif slope_in == "p":
         torch.add(x, kl[:, None].to(x.dtype), out=p).mul_(probability).neg_()
-        if odd is not None:
-            # Where p is 0 so is the derivative, whatever the logarithm is.
-            ratio = (log_q - log_p).masked_fill(log_p == -torch.inf, 0.0)
-            p[odd] = -(log_p.exp() * (ratio + kl[rows])).to(p.dtype)
+    if odd is not None:
+        odd.write_slope(p, q, kl, slope_in)
     return kl
+
+
+class _Odd:
+    """Categories whose log q/p float32 cannot hold: taken out of the rows, treated with care."""
+
+    def __init__(self, p: Any, q: Any, log_z_p: Any, log_z_q: Any, x: Any) -> None:
+        self.where = (x < LEAST) | (x > MOST)
+        self._rows = self.where.nonzero()[:, 0]
+        self._log_p = p[self.where].to(log_z_p.dtype) - log_z_p[self._rows]
+        self._log_q = q[self.where].to(log_z_q.dtype) - log_z_q[self._rows]
+
+    def add_to(self, kl: Any) -> None:
+        terms = weighted_k3(log_p=self._log_p, log_q=self._log_q, log_sampler=0.0)
+        kl.index_add_(0, self._rows, terms)
+
+    def write_slope(self, p: Any, q: Any, kl: Any, slope_in: str) -> None:
+        if slope_in == "q":
+            q[self.where] = (self._log_q.exp() - self._log_p.exp()).to(q.dtype)
+        elif slope_in == "p":
+            # Where p is 0 so is the derivative, whatever the logarithm is.
+            log_q_over_p = (self._log_q - self._log_p).masked_fill_(self._log_p.isneginf(), 0.0)
+            p[self.where] = -(self._log_p.exp() * (log_q_over_p + kl[self._rows])).to(p.dtype)

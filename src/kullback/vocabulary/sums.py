@@ -17,7 +17,7 @@ from kullback.formulas.weights import weighted_k3
 # underflow where p (q/p)^2 does not, or q/p overflow.
 LEAST, MOST = -80.0, 30.0
 
-# e^x - 1 - x is a series on [-1/16, 1/16], and beyond it the difference, which costs 5 bits at most.
+# e^x - 1 - x is a series on [-1/16, 1/16], and beyond it the difference, which costs 5 bits.
 _EDGE = 1 / 16
 _TERMS = {"float32": 4, "float64": 8}
 _TINY = 1e-37  # a normal float32: p/q where both have underflowed
@@ -32,7 +32,7 @@ def workspace(rows: int, categories: int, like: Any) -> Any:
 
 
 def log_normalizers(z: Any, p: Any) -> Any:
-    """log sum exp z of each row in the precision of sums; the probabilities go to p.
+    """Log sum exp z of each row in the precision of sums; the probabilities go to p.
 
     softmax is torch's fastest exponential. Its float32 sum is off by 1e-5, so the sum is taken
     again; the largest probability is then 1 / sum exp(z - max z).
@@ -51,7 +51,10 @@ def log_ratio(a: Any, b: Any, log_z_p: Any, log_z_q: Any, x: Any) -> bool:
     """Put log q/p of each category into x, 0 where neither can occur; can float32 hold them all?"""
     import torch
 
-    torch.sub(b, a, out=x).sub_((log_z_q - log_z_p)[:, None].to(x.dtype))
+    shift = (log_z_q - log_z_p)[:, None]
+    whole = shift.round()
+    # Taking off an integer rounds nothing, nor does the difference of what is then close.
+    torch.sub(b, whole.to(x.dtype), out=x).sub_(a).sub_((shift - whole).to(x.dtype))
     low, high = x.amin(), x.amax()
     if low.isnan():  # -inf less -inf; a logit that is NaN shows in its row's normalizer
         x.nan_to_num_(0.0, float("inf"), float("-inf"))
@@ -131,14 +134,23 @@ def _sums(a: Any, b: Any, log_z_p: Any, log_z_q: Any, room: Any) -> Any:
     torch.mul(p, e, out=s)
     jeffreys = torch.mul(s, x, out=t).sum(-1).to(wide)
     chi2 = s.mul_(e).sum(-1).to(wide)
-    # With m = (p + q) / 2 and t = tanh(x / 2): JS = sum m (t x + log(1 - t^2)) / 2, where m t x is a
-    # quarter of J, and 1 / (1 - t^2) - 1 = e^2 p / (4 q) has no cancellation at either end.
+    # With m = (p + q) / 2 and t = tanh(x / 2): JS = sum m (t x + log(1 - t^2)) / 2, where sum m t x
+    # is J / 2, and 1 / (1 - t^2) - 1 = e^2 p / (4 q) has no cancellation at either end.
     torch.add(q, _TINY, out=u).mul_(4.0)
     curve = torch.div(s, u, out=u).log1p_().mul_(p.add_(q)).sum(-1).to(wide)
     # Every category's share of KL(q||p) is at least an 80th of its share of J: the difference of
     # the two sums loses no more than that.
     kl_qp, js = jeffreys - kl_pq, (jeffreys - curve) / 4
     return torch.stack([kl_pq, kl_qp.clamp_(0.0), *entropies, chi2, js.clamp_(0.0)], -1)
+
+
+def where_defined(log_z_p: Any, log_z_q: Any, sums: Any) -> Any:
+    """The sums of whole rows; NaN where a side has no possible category, or a logit that is NaN."""
+    import torch
+
+    p, q = log_z_p.isfinite(), log_z_q.isfinite()
+    both = p & q
+    return sums.where(torch.stack([both, both, p, q, both, both], -1), torch.nan)
 
 
 def terms_with_care(log_p: Any, log_q: Any) -> Any:

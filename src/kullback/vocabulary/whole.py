@@ -9,6 +9,7 @@ from kullback.formulas.categorical import entropy, exact, log_softmax
 from kullback.formulas.divergences import divergence
 from kullback.vocabulary.pieces import Compiled, Plain, pieces
 from kullback.vocabulary.scaling import Scaling, scaling
+from kullback.vocabulary.sums import where_defined
 
 _FORMULA_PIECE = 2**18  # categories times rows that NumPy and JAX take at once
 
@@ -117,8 +118,8 @@ def same_rows(p: Any, q: Any) -> None:
     """
     if p.shape != q.shape or p.ndim == 0 or p.shape[-1] == 0:
         raise ValueError(
-            f"logits_p and logits_q have the shapes {tuple(p.shape)} and {tuple(q.shape)}, expected "
-            "rows over the same categories; pass both as [..., categories]"
+            f"logits_p and logits_q have the shapes {tuple(p.shape)} and {tuple(q.shape)}, "
+            "expected rows over the same categories; pass both as [..., categories]"
         )
     if p.dtype.__class__.__module__ == "torch":
         on_one_device("logits", p, q)
@@ -163,7 +164,7 @@ def _sums(a: Any, b: Any, dtype: Any, scale: Scaling, way: Plain | Compiled) -> 
     ready = scale.is_nothing and a.dtype == b.dtype == dtype
     ready = ready and a.is_contiguous() and b.is_contiguous()
     if ready or not len(a):
-        return way.sums(a.to(dtype), b.to(dtype))[2]
+        return where_defined(*way.sums(a.to(dtype), b.to(dtype)))
     room = a.new_empty((2, min(way.rows, len(a)), a.shape[1]), dtype=dtype)
     found = []
     for i in range(0, len(a), way.rows):
@@ -171,7 +172,7 @@ def _sums(a: Any, b: Any, dtype: Any, scale: Scaling, way: Plain | Compiled) -> 
             scale.in_place(own[: len(one)].copy_(one))
             for one, own in zip((a[i : i + way.rows], b[i : i + way.rows]), room, strict=True)
         )
-        found.append(way.sums(left, right)[2])
+        found.append(where_defined(*way.sums(left, right)))
     return torch.cat(found)
 
 

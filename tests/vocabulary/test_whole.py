@@ -39,7 +39,6 @@ def assert_close(found, truth, *, rtol, atol):
         )
 
 
-
 @pytest.fixture(params=["plain", "compiled"])
 def compiled(request):
     if request.param == "compiled":
@@ -51,7 +50,9 @@ def compiled(request):
 @pytest.mark.parametrize("scale", [0.1, 3.0, 20.0])
 def test_in_float64_the_numbers_are_those_of_the_formulas(scale, apart):
     p, q = rows(scale=scale, apart=apart)
-    assert_close(kb.whole_vocabulary(logits_p=p, logits_q=q), by_formula(p, q), rtol=1e-10, atol=1e-12)
+    assert_close(
+        kb.whole_vocabulary(logits_p=p, logits_q=q), by_formula(p, q), rtol=1e-10, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("apart", [1e-4, 1e-2, 0.3, 3.0])
@@ -61,7 +62,9 @@ def test_in_float32_they_agree_however_close_the_two_are(scale, apart, compiled)
     found = kb.whole_vocabulary(logits_p=p, logits_q=q, compiled=compiled)
     truth = by_formula(p, q)
     for name in ("kl_pq", "kl_qp", "chi2_qp", "js"):
-        torch.testing.assert_close(getattr(found, name), getattr(truth, name), rtol=2e-5, atol=1e-13)
+        torch.testing.assert_close(
+            getattr(found, name), getattr(truth, name), rtol=2e-5, atol=1e-13
+        )
     for name in ("entropy_p", "entropy_q"):
         torch.testing.assert_close(getattr(found, name), getattr(truth, name), rtol=0, atol=1e-5)
 
@@ -74,7 +77,9 @@ def test_no_noise_below_zero_where_the_two_are_nearly_equal(apart, offset, compi
     truth = by_formula(p, q + offset)
     for name in ("kl_pq", "kl_qp", "chi2_qp", "js"):
         assert (getattr(found, name) >= 0).all()
-        torch.testing.assert_close(getattr(found, name), getattr(truth, name), rtol=2e-5, atol=3e-13)
+        torch.testing.assert_close(
+            getattr(found, name), getattr(truth, name), rtol=2e-5, atol=3e-13
+        )
 
 
 def test_equal_rows_have_no_divergence(compiled):
@@ -121,9 +126,12 @@ def test_what_cannot_occur(dtype, compiled):
     without = kb.whole_vocabulary(logits_p=p[:1, 300:], logits_q=q[:1, 300:], compiled=compiled)
     torch.testing.assert_close(found.kl_pq[:1], without.kl_pq, rtol=2e-6, atol=0)
     assert found.kl_qp[1] == found.chi2_qp[1] == found.kl_pq[2] == INF
-    assert found.kl_pq[1] < INF and found.kl_qp[2] < INF and found.chi2_qp[2] < INF
+    assert found.kl_pq[1] < INF
+    assert found.kl_qp[2] < INF
+    assert found.chi2_qp[2] < INF
     assert all(one[3:].isnan().all() for one in (found.kl_pq, found.kl_qp, found.chi2_qp, found.js))
-    assert found.entropy_p[[3, 5]].isnan().all() and found.entropy_q[4].isnan()
+    assert found.entropy_p[[3, 5]].isnan().all()
+    assert found.entropy_q[4].isnan()
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -194,7 +202,9 @@ def test_numpy_and_jax_go_through_the_formulas(library, how):
     truth = kb.whole_vocabulary(logits_p=p, logits_q=q, **how)
     for name in Whole._fields:
         assert getattr(found, name).shape == (2, 3)
-        np.testing.assert_allclose(getattr(found, name), getattr(truth, name), rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(
+            getattr(found, name), getattr(truth, name), rtol=1e-12, atol=1e-14
+        )
 
 
 def test_numpy_in_pieces(monkeypatch):

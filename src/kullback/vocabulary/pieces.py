@@ -53,8 +53,11 @@ class Plain:
         import torch
 
         room = self._workspace(z)[0]
-        pieces = (z[i : i + self.rows] for i in range(0, len(z), self.rows))
-        return torch.cat([log_normalizers(piece, room[: len(piece)]) for piece in pieces])
+        found = z.new_empty(len(z), dtype=sum_dtype(z, torch))
+        for i in range(0, len(z), self.rows):
+            piece = z[i : i + self.rows]
+            found[i : i + self.rows] = log_normalizers(piece, room[: len(piece)])
+        return found
 
     def _workspace(self, z: Any) -> Any:
         """Made once; anew for the last tile of a vocabulary, which may be narrower."""

@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 empty :=
 READY := .venv/.ready-dev$(if $(WITH),-$(subst $(empty) $(empty),-,$(strip $(WITH))))
-.PHONY: help report test lint types layers docs docs-test browser pictures bench bench-arena bench-looks bench-ulps docs-arena clean
+.PHONY: help report test lint types layers docs docs-test browser pictures bench bench-arena bench-looks bench-vocabulary bench-ulps docs-arena clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ docs-arena: .venv/.ready-dev ## the tables of docs that come from results/arena
 bench-looks: .venv/.ready-dev ## stop rules and alarms at a KL limit, where the KL is known (half an hour of CPU)
 	.venv/bin/python benchmarks/looks.py
 	.venv/bin/python benchmarks/reused_batch.py
+
+bench-vocabulary: .venv/.ready-dev-torch-fast ## divergences over 151,936 categories, in time and memory (twenty minutes)
+	.venv/bin/python benchmarks/vocabulary
 
 bench-ulps: .venv/.ready-dev-torch-jax ## how exact k3 is in NumPy, torch and JAX (half a minute)
 	.venv/bin/python benchmarks/ulps.py

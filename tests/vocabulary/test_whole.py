@@ -215,6 +215,12 @@ def test_numpy_in_pieces(monkeypatch):
     np.testing.assert_array_equal(pieces.kl_pq, whole.kl_pq)
 
 
+def test_entropies_of_logits_with_a_large_common_offset(compiled):
+    p, q = (one.round(decimals=1) + 2**14 for one in rows(dtype=torch.float32))
+    found = kb.whole_vocabulary(logits_p=p, logits_q=q, compiled=compiled)
+    assert_close(found, by_formula(p, q), rtol=2e-5, atol=2e-6)
+
+
 def test_what_is_derived():
     p, q = rows()
     found = kb.whole_vocabulary(logits_p=p, logits_q=q)

@@ -101,8 +101,8 @@ def six_sums(
     if log_z_p is None:
         log_z_p, log_z_q = log_normalizers(a, room[0]), log_normalizers(b, room[1])
     else:
-        for z, log_z, out in ((a, log_z_p, room[0]), (b, log_z_q, room[1])):
-            torch.sub(z, log_z[:, None].to(z.dtype), out=out).exp_()
+        _log_probs(a, log_z_p, room[0]).exp_()
+        _log_probs(b, log_z_q, room[1]).exp_()
     p, q, x = room[:3]
     if log_ratio(a, b, log_z_p, log_z_q, x):
         return log_z_p, log_z_q, _sums(a, b, log_z_p, log_z_q, room)
@@ -117,6 +117,15 @@ def six_sums(
     return log_z_p, log_z_q, sums.index_add_(0, rows, terms_with_care(log_p, log_q))
 
 
+def _log_probs(z: Any, log_z: Any, out: Any) -> Any:
+    """Logits less their normalizer, which is taken off in two parts: large logits round it away."""
+    import torch
+
+    high = log_z.to(z.dtype)
+    low = (log_z - high).to(z.dtype)
+    return torch.sub(z, high[:, None], out=out).sub_(low[:, None])
+
+
 def _sums(a: Any, b: Any, log_z_p: Any, log_z_q: Any, room: Any) -> Any:
     import torch
 
@@ -124,9 +133,8 @@ def _sums(a: Any, b: Any, log_z_p: Any, log_z_q: Any, room: Any) -> Any:
     wide = sum_dtype(a, torch)
 
     def entropy(z: Any, log_z: Any, weight: Any) -> Any:
-        torch.sub(z, log_z[:, None].to(z.dtype), out=s)
         # Where the probability is 0 its logarithm may be -inf.
-        return -s.clamp_(min=-1e4).mul_(weight).sum(-1).to(wide)
+        return -_log_probs(z, log_z, s).clamp_(min=-1e4).mul_(weight).sum(-1).to(wide)
 
     entropies = entropy(a, log_z_p, p), entropy(b, log_z_q, q)
     torch.expm1(x, out=e)

@@ -95,7 +95,7 @@ def whole_vocabulary(
     Example:
         >>> one = whole_vocabulary(logits_p=[0.0, 0.0], logits_q=[0.0, 2.0])
         >>> round(float(one.kl_pq), 6), round(float(one.kl_qp), 6), round(float(one.js), 6)
-        (0.433781, 0.327813, 0.090045)
+        (0.433781, 0.327813, 0.089541)
     """
     scale = scaling(temperature, soft_cap)
     xp = namespace(logits_p, logits_q)

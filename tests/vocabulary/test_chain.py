@@ -15,7 +15,7 @@ INF = float("inf")
 
 
 def part(p, q):
-    return Part(*six_sums(p, q, workspace(*p.shape, p)))
+    return Part(*six_sums(p, q, workspace(p.shape[0], p.shape[1], p)))
 
 
 def joined(p, q, cuts):

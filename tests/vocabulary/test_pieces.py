@@ -41,7 +41,8 @@ def test_the_kernel_cannot_be_had_everywhere():
 
 def test_a_piece_is_as_large_as_its_device_likes(monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
-    assert piece_rows(FLOAT, 152_000) == 3
+    assert piece_rows(FLOAT, 152_000) == 1
+    assert piece_rows(FLOAT, 50_000) == 5
     assert piece_rows(FLOAT.to("meta"), 152_000) == 27
     assert piece_rows(FLOAT, 10**9) == 1
 
@@ -64,15 +65,14 @@ def test_threads_and_pieces_change_nothing(monkeypatch, compiled, rows):
     )
 
 
-def test_normalizers_alone():
+@pytest.mark.parametrize("compiled", [False, True])
+def test_normalizers_alone(compiled):
+    if compiled:
+        pytest.importorskip("numba")
     p, _ = pair()
-    ways = [Plain(FLOAT, 100)]
-    if pytest.importorskip("numba"):
-        ways.append(Compiled())
-    for way in ways:
-        torch.testing.assert_close(
-            way.log_normalizers(p), p.double().logsumexp(-1), rtol=1e-6, atol=0
-        )
+    way = pieces(FLOAT, SMALL, 100, compiled)
+    torch.testing.assert_close(way.log_normalizers(p), p.double().logsumexp(-1), rtol=1e-6, atol=0)
+    assert way.log_normalizers(p[:0]).shape == (0,)
 
 
 def test_one_workspace_serves_all_pieces_but_a_narrower_one():

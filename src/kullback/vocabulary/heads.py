@@ -117,7 +117,7 @@ class _Tiles:
 
 def _in_one_pass(tiles: _Tiles, way: Plain | Compiled) -> Any:
     """The six sums but JS, by the chain rule."""
-    parts = (Part(*way.sums(a, b)) for a, b in tiles)
+    parts = (Part(*way.sums(a, b, js=False)) for a, b in tiles)
     whole = next(parts)
     for part in parts:
         whole = whole.joined(part)

@@ -13,7 +13,7 @@ from kullback.vocabulary.sums import log_normalizers, six_sums, workspace
 # Categories times rows of a piece. On a CPU the seven working arrays of a row of 150 thousand are
 # 4 MB; more rows leave the cache, and lose more than half. Elsewhere a piece has to be large
 # enough that starting an operation costs nothing beside it.
-_CPU_PIECE, _DEVICE_PIECE = 2**18, 2**22
+_CPU_PIECE, _DEVICE_PIECE = 2**17, 2**22
 # Pairs of logits above which loading the kernel, 0.5 s from its cache on disk, pays within a call.
 _PAYS = 2**26
 
@@ -34,7 +34,9 @@ class Plain:
         self._like = like
         self._room: Any = None
 
-    def sums(self, a: Any, b: Any, log_z: tuple[Any, Any] | None = None) -> tuple[Any, ...]:
+    def sums(
+        self, a: Any, b: Any, log_z: tuple[Any, Any] | None = None, *, js: bool = True
+    ) -> tuple[Any, ...]:
         """What `six_sums` gives, of any number of rows."""
         import torch
 
@@ -45,7 +47,7 @@ class Plain:
         for i in range(0, len(a), self.rows):
             part = slice(i, i + self.rows)
             given = () if log_z is None else (log_z[0][part], log_z[1][part])
-            parts.append(six_sums(a[part], b[part], self._workspace(a), *given))
+            parts.append(six_sums(a[part], b[part], self._workspace(a), *given, js=js))
         return tuple(torch.cat(column) for column in zip(*parts, strict=True))
 
     def log_normalizers(self, z: Any) -> Any:
@@ -77,7 +79,14 @@ class Compiled:
         self._threads = torch.get_num_threads()
         self.rows = 4 * self._threads
 
-    def sums(self, a: Any, b: Any, log_z: tuple[Any, Any] | None = None) -> tuple[Any, ...]:
+    def sums(
+        self,
+        a: Any,
+        b: Any,
+        log_z: tuple[Any, Any] | None = None,
+        *,
+        js: bool = True,  # noqa: ARG002 - it comes with the others
+    ) -> tuple[Any, ...]:
         """What `six_sums` gives."""
         if log_z is None:
             log_z = self.log_normalizers(a), self.log_normalizers(b)

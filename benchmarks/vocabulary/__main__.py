@@ -286,7 +286,7 @@ def main() -> None:
         methods = make(*size)
         names = [name for name in methods if "compile of" not in name and "read" not in name]
         spent = timed(
-            methods, given.rounds if "1024 tokens" not in case else max(3, given.rounds // 2)
+            methods, given.rounds if "1024 tokens" not in case else max(5, given.rounds - 2)
         )
         del methods
         extra = peaks(case, names, small=given.small)

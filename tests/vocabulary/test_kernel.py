@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kullback as kb
-from kullback.vocabulary.kernel import load
+from kullback.vocabulary.kernel import _handed_to, load
 
 pytest.importorskip("numba")
 
@@ -95,3 +95,12 @@ def test_sums_are_added_to_what_is_there():
 
 def test_loading_again_compiles_nothing():
     assert load() is load()
+
+
+def test_without_a_folder_to_write_to_nothing_is_kept():
+    def njit(*, cache=False, **how):
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return lambda function: (function, how)
+
+    assert _handed_to(njit, abs, {"cache": True, "nogil": True}) == (abs, {"nogil": True})

@@ -61,8 +61,15 @@ def load() -> Any:
     """
     njit = import_module("numba").njit
     for function, how in _WAITING:
-        globals()[function.__name__] = njit(**how)(function)
+        globals()[function.__name__] = _handed_to(njit, function, how)
     return import_module(__name__)
+
+
+def _handed_to(njit: Callable[..., Any], function: Callable[..., Any], how: dict[str, Any]) -> Any:
+    try:
+        return njit(**how)(function)
+    except RuntimeError:  # no folder that Numba may write to: compiled anew in each process
+        return njit(**{**how, "cache": False})(function)
 
 
 @_STRICT

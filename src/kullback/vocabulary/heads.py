@@ -68,8 +68,6 @@ def head_divergences(
         TypeError: hidden_p is of type list, expected a tensor of torch; make logits of some rows
         at a time and use whole_vocabulary
     """
-    import torch
-
     scale = scaling(temperature, soft_cap)
     left, right = heads(
         names=("p", "q"),
@@ -77,6 +75,8 @@ def head_divergences(
         weight=(head_p, head_q),
         bias=(bias_p, bias_q),
     )
+    import torch
+
     dtype = torch.promote_types(torch.promote_types(hidden_p.dtype, hidden_q.dtype), torch.float32)
     like = left.hidden.new_empty(0, dtype=dtype)
     tokens, vocabulary = len(left.hidden), len(head_p)

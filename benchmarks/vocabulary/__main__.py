@@ -1,6 +1,6 @@
 """Divergences over 151,936 categories: time and memory against what people write today.
 
-    python benchmarks/vocabulary [--rounds 7] [--small]
+    python benchmarks/vocabulary [--rounds 7] [--small] [--accuracy]
 
 CPU time of the process on one thread, in interleaved rounds; a ratio is that of the medians, and
 beside it stands its worst round. Memory is the peak of a process of its own above the level with
@@ -274,11 +274,16 @@ def main() -> None:
     parser.add_argument(
         "--small", action="store_true", help="a minute's trial; nothing is recorded"
     )
+    parser.add_argument("--accuracy", action="store_true", help="renew this part alone")
     parser.add_argument("--peak", nargs=2, metavar=("CASE", "METHOD"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     torch.set_num_threads(1)
     if given.peak:
         peak(*given.peak, small=given.small)
+        return
+    if given.accuracy:
+        told = json.loads(RESULT.read_text(encoding="utf-8"))
+        record(told | {"accuracy": accuracy(given.small)})
         return
     told: dict[str, Any] = {"cases": {}}
     for case, (make, size) in cases(given.small).items():
@@ -321,6 +326,11 @@ def main() -> None:
             "liger-kernel": "0.8.5" if baselines.liger_loss() is not None else None,
         },
     }
+    record(told)
+
+
+def record(told: dict[str, Any]) -> None:
+    """Keep what was found."""
     RESULT.write_text(json.dumps(told, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 

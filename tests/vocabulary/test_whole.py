@@ -101,6 +101,17 @@ def test_extreme_logits(compiled):
     assert all((one == 0).all() for one in (same.kl_pq, same.kl_qp, same.chi2_qp, same.js))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("apart", [-77.0, -45.0, -35.0, -17.0, 25.0, 29.0, 35.0])
+def test_a_category_that_one_side_hardly_has(apart, dtype, compiled):
+    p, q = torch.zeros(1, 50, dtype=dtype), torch.zeros(1, 50, dtype=dtype)
+    p[0, 3], q[0, 3] = (-10.0, apart - 10) if apart < 0 else (-10.0 - apart, -10.0)
+    compiled = compiled and dtype == torch.float32
+    found = kb.whole_vocabulary(logits_p=p, logits_q=q, compiled=compiled)
+    near = 1e-12 if dtype == torch.float64 else 2e-5
+    assert_close(found, by_formula(p, q), rtol=near, atol=1e-14)
+
+
 def test_a_large_chi2_that_float32_could_not_hold(compiled):
     p, q = torch.zeros(1, 3), torch.zeros(1, 3)
     p[0, 0] = -300.0

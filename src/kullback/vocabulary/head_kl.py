@@ -64,9 +64,10 @@ def head_kl(
 
     The derivative in the logits, p (log p/q - KL) or q - p, is written down in the forward pass,
     some tokens at a time, and taken on to the head there. So the weights of the tokens have to be
-    known in advance, and memory beyond the gradient itself is a quarter of the head's. A second
-    backward through one loss (retain_graph=True) does the work anew. No second derivatives, no
-    torch.compile. torch only, on any device.
+    known in advance, and memory beyond the gradient itself is a quarter of the head in float32.
+    In half precision the logits are rounded as the products give them; all after them, and sums
+    over tokens, are in float32. A second backward through one loss (retain_graph=True) does the
+    work anew. No second derivatives, no torch.compile. torch only, on any device.
 
     Args:
         hidden_student: [..., width] last hidden states of the student.

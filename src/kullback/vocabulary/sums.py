@@ -14,8 +14,8 @@ from kullback.arrays import sum_dtype
 from kullback.formulas.weights import weighted_k3
 
 # Categories whose log q/p leaves these ends (or is infinite) are added with care: beyond them p may
-# underflow where p (q/p)^2 does not, or q/p overflow.
-LEAST, MOST = -80.0, 30.0
+# underflow where p (q/p)^2 does not, or q where log(p/q) does not.
+LEAST, MOST = -40.0, 30.0
 
 # e^x - 1 - x is a series on [-1/16, 1/16], and beyond it the difference, which costs 5 bits.
 _EDGE = 1 / 16
@@ -141,7 +141,7 @@ def _sums(a: Any, b: Any, log_z_p: Any, log_z_q: Any, room: Any, *, js: bool) ->
     torch.mul(p, e, out=s)
     jeffreys = torch.mul(s, x, out=t).sum(-1).to(wide)
     chi2 = s.mul_(e).sum(-1).to(wide)
-    # Every category's share of KL(q||p) is at least an 80th of its share of J: the difference of
+    # Every category's share of KL(q||p) is at least a 40th of its share of J: the difference of
     # the two sums loses no more than that.
     kl_qp = (jeffreys - kl_pq).clamp_(0.0)
     mixed = _js(p, q, jeffreys, s, u) if js else torch.zeros_like(kl_pq)

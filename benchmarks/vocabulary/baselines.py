@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-LIGER = Path("/tmp/liger")  # pip install --no-deps --target /tmp/liger liger-kernel==0.8.5
+# pip install --no-deps --target build/liger liger-kernel==0.8.5
+LIGER = Path(__file__).parents[2] / "build" / "liger"
 
 SIX = ("kl_pq", "kl_qp", "entropy_p", "entropy_q", "chi2_qp", "js")
 

@@ -6,8 +6,8 @@ CPU time of the process on one thread, in interleaved rounds; a ratio is that of
 beside it stands its worst round. Memory is the peak of a process of its own above the level with
 the inputs loaded (VmHWM, reset before). Inputs are drawn: logits of spread 3, those of q a tenth
 off and lower by 15 in one category of a thousand. liger is measured where it lies in build/liger
-(`pip install --no-deps --target build/liger liger-kernel==0.8.5`). Results go to results/vocabulary.json, with the
-goals each of them was measured against.
+(`pip install --no-deps --target build/liger liger-kernel==0.8.5`). Results go to
+results/vocabulary.json, with the goals each of them was measured against.
 """
 
 from __future__ import annotations

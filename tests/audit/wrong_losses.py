@@ -419,9 +419,12 @@ WRONG: dict[str, Case] = {
     "k1 as a mean of means": Case(
         k1_mean_of_means,
         ("k1", "current", "reference"),
-        on_policy(),
+        on_policy("E[1 / length]", WHOLE),
         level="sequence_mean",
-        says=("moves nothing on average, where all sequences have one length; where",),
+        says=(
+            "it descends E[1 / length]: it makes sequences longer, and does nothing else",
+            "where all sequences have one length it has an expected gradient of zero",
+        ),
     ),
     "a constant divisor": Case(
         constant_divisor,

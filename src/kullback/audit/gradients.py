@@ -10,7 +10,7 @@ import numpy as np
 
 from kullback.audit.catalogue import EXACTLY, ROUGHLY
 from kullback.audit.scenes import SCENARIOS, Array, staged
-from kullback.audit.targets import WHOLE, Target, expected, targets
+from kullback.audit.targets import SHORTNESS, WHOLE, Target, expected, targets
 
 NOTHING = Target("zero", WHOLE)
 
@@ -98,6 +98,8 @@ def _agree(fixed: Gradient, random: Gradient) -> bool:
     """Whether a name for random lengths is that for one length, and its factor."""
     if random.of is None or fixed.of is None:
         return random.of is None
+    if random.of == SHORTNESS:  # which does not move where all have one length
+        return fixed.of == "zero"
     if random.of != fixed.of:  # per token of a random length there is more than one mean
         return random.is_of(fixed.of)
     return abs((random.factor or 0.0) - (fixed.factor or 0.0)) < 1e-6 * max(

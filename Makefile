@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 empty :=
 READY := .venv/.ready-dev$(if $(WITH),-$(subst $(empty) $(empty),-,$(strip $(WITH))))
-.PHONY: help report test lint types layers docs docs-test browser pictures bench bench-arena bench-gradients bench-looks bench-ulps docs-arena experiments clean
+.PHONY: help report test lint types layers docs docs-test browser pictures bench bench-arena bench-gradients bench-looks bench-ulps bench-vocabulary docs-arena experiments zoo clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,8 +65,15 @@ bench-looks: .venv/.ready-dev ## stop rules and alarms at a KL limit, where the 
 bench-gradients: .venv/.ready-dev-torch ## how noisy the gradient of each form of kb.loss is, exactly (a few seconds)
 	.venv/bin/python benchmarks/gradients.py
 
+bench-vocabulary: .venv/.ready-dev-torch-fast ## divergences over 151,936 categories, in time and memory (twenty minutes)
+	.venv/bin/python benchmarks/vocabulary
+
 bench-ulps: .venv/.ready-dev-torch-jax ## how exact k3 is in NumPy, torch and JAX (half a minute)
 	.venv/bin/python benchmarks/ulps.py
+
+# The frameworks do not agree on what they run with, and none of them is installed in .venv.
+zoo: .venv/.ready-dev ## what KL terms of released trainers do (resumable; environments of 12 GB in build/zoo)
+	.venv/bin/python benchmarks/zoo $(ZOO)
 
 clean: ## remove the environment, caches, the site and reports
 	rm -rf .venv .hypothesis .import_linter_cache .pytest_cache .ruff_cache build dist report.html report.json

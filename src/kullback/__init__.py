@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from kullback.losses.penalty import advantage, penalty
     from kullback.question import Question
     from kullback.reporting.write import report
+    from kullback.vocabulary.head_kl import HeadKL, head_kl
+    from kullback.vocabulary.heads import head_divergences
+    from kullback.vocabulary.whole import Whole, whole_vocabulary
 
 __version__ = "0.1.0"
 
@@ -60,6 +63,9 @@ _HOMES = {
     "losses.penalty": ("advantage", "penalty"),
     "question": ("Question",),
     "reporting.write": ("report",),
+    "vocabulary.head_kl": ("HeadKL", "head_kl"),
+    "vocabulary.heads": ("head_divergences",),
+    "vocabulary.whole": ("Whole", "whole_vocabulary"),
 }
 
 __all__ = [
@@ -73,12 +79,14 @@ __all__ = [
     "Evidence",
     "Explanation",
     "Finding",
+    "HeadKL",
     "LossClaim",
     "PromptSums",
     "Question",
     "Shape",
     "Summary",
     "Totals",
+    "Whole",
     "advantage",
     "advise",
     "audit",
@@ -93,6 +101,8 @@ __all__ = [
     "exact",
     "explain",
     "f_form",
+    "head_divergences",
+    "head_kl",
     "k1",
     "k2",
     "k3",
@@ -110,6 +120,7 @@ __all__ = [
     "shape",
     "summarize",
     "totals",
+    "whole_vocabulary",
     "worlds",
     "write",
 ]

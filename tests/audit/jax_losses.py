@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
+import pytest
 
 from .cases import AHEAD, APART, BACK, TOKEN, WHOLE, Case, on_policy, reward, stale
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
 
 
 def token_mean(values, mask):

@@ -93,9 +93,38 @@ def test_infinities_at_masked_positions():
     assert "picky raised RuntimeError (infinite)" in breaks(caller(picky, "torch"))
 
 
+def test_what_depends_on_the_others_of_its_batch_does_not_add():
+    whitened = lambda current, reference: (current - current.mean()) * reference  # noqa: E731
+    assert not aggregation(caller(whitened)).adds
+    assert all(aggregation(caller(fn)).adds for name, fn in MASKED.items() if name != "other")
+    torch = pytest.importorskip("torch")
+
+    def gradient_alone(current, reference, mask):
+        mean = current.mean().detach()
+        return (current + (current - current.detach()) * mean).sum()
+
+    def value_too(current, reference, mask):
+        return torch.square(current).sum()
+
+    found = aggregation(caller(gradient_alone, "torch"))
+    assert (found.adds, aggregation(caller(value_too, "torch")).adds) == (False, True)
+
+
 def test_one_rule_is_measured_in_float32_too():
     found = aggregation(
         caller(lambda current, reference, mask: MASKED["token_mean"](
             current.astype(np.float32), reference.astype(np.float32), mask))
     )  # fmt: skip
     assert found.level == "token_mean"
+
+
+def test_a_term_in_float32_is_made_of_its_sequences_too():
+    pytest.importorskip("torch")
+
+    def k3(logits, reference, tokens, mask):
+        log_probs = logits.float().log_softmax(-1).gather(-1, tokens[..., None])[..., 0]
+        x = reference.float() - log_probs
+        return ((x.exp() - 1 - x) * mask).sum() / mask.sum()
+
+    found = aggregation(caller(k3, "torch"))
+    assert (found.level, found.adds) == ("token_mean", True)

@@ -69,7 +69,7 @@ def test_torch_sees_what_is_detached_and_lets_a_function_write_into_its_argument
         given["current"] -= given["reference"]
         return given["current"]
 
-    with torch.no_grad():  # the caller's, and not the function's
+    with torch.inference_mode():  # the caller's, and not the function's
         outcome = in_torch(written, ARRAYS, MASK)
     assert np.array_equal(outcome.gradient["current"], MASK)
     assert ARRAYS["current"][0, 0] == -1.0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kullback.audit.calling import Caller
-from kullback.audit.enumerating import CREDITS, calls
+from kullback.audit.enumerating import CREDITS, calls, whole_calls
 from kullback.audit.roles import parameters
 from kullback.audit.scenes import APART, sequence, staged, together
 from kullback.audit.targets import expected, scored
@@ -81,3 +81,33 @@ def test_one_number_per_sequence_may_keep_its_axis():
     flat = caller(lambda current, reference: (current - reference).sum(-1))
     one, two = (calls(each, "stale", ends=True) for each in (kept, flat))
     assert np.array_equal(one.totals, two.totals)
+
+
+def test_a_whole_draw_has_the_mean_of_what_adds():
+    torch = pytest.importorskip("torch")
+
+    def k2(current, reference, mask):
+        return ((current - reference) ** 2 / 2 * mask).sum() / mask.sum()
+
+    made = caller(k2, "torch")
+    for scenario in ("on-policy", "stale"):
+        found = whole_calls(made, scenario, ends=True)
+        world = staged(scenario, ends=True, drawn=True)
+        x = torch.tensor(world.by_token("current") - world.by_token("reference"))
+        own = scored(world, x.numpy()) / world.mean(world.lengths, by=world.sampler)
+        assert np.allclose(
+            expected(world, found.derivatives, by=world.sampler),
+            expected(world, own, by=world.sampler),
+            atol=1e-15,
+        )
+
+
+def test_a_whole_draw_of_values_per_token_and_per_sequence():
+    for fn in (
+        difference,
+        lambda current, reference, mask: (difference(current, reference) * mask).sum(-1),
+    ):
+        found = whole_calls(caller(fn), "stale", ends=True)
+        world = staged("stale", ends=True, drawn=True)
+        x = np.where(world.tree.alive, world.by_token("current") - world.by_token("reference"), 0)
+        assert np.allclose(found.totals, x.sum(axis=1))

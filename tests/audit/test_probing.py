@@ -118,3 +118,34 @@ def test_what_is_not_known_is_one_sentence(given, told):
 def test_it_needs_a_function():
     with pytest.raises(TypeError, match="takes a function"):
         kb.audit.probe("k1")  # pyright: ignore[reportArgumentType]
+
+
+def test_a_gradient_that_depends_on_the_batch_is_that_of_a_whole_draw():
+    torch = pytest.importorskip("torch")
+
+    def of_the_ratio(current, reference, mask):
+        """The gradient of E[sum] / E[length], of which a batch of one has nothing."""
+        x = ((current - reference) * mask).sum(-1)
+        lengths = mask.sum(-1).to(x.dtype)
+        mean = x.mean() / lengths.mean()
+        score = (current * mask).sum(-1)
+        surrogate = ((x - mean * lengths).detach() * score).mean() / lengths.mean()
+        return mean.detach() + surrogate - surrogate.detach()
+
+    found = kb.audit.probe(of_the_ratio)
+    assert found.gradient().of == "KL(current||reference) per token (E sum / E length)"
+    assert found.gradient().factor == pytest.approx(1)
+    assert found.advice.startswith("Nothing where the current policy sampled.")
+    assert found.gradient(lengths="fixed").of == "KL(current||reference)"
+    assert any("as often as it is drawn" in one for one in found.warnings)
+
+    def weights_that_sum_to_one(current, reference, old, mask):
+        weights = ((current - old) * mask).sum(-1).softmax(0).detach()
+        return (weights * torch.square(((current - reference) * mask).sum(-1)) / 2).sum()
+
+    found = kb.audit.probe(weights_that_sum_to_one)
+    for scenario in ("on-policy", "stale"):
+        one = found.gradient(scenario)
+        assert (one.of, one.part) == ("KL(current||reference)", "whole")
+        assert one.factor == pytest.approx(1)
+    assert found.value.depends_on == ("current", "reference", "old")

@@ -3,7 +3,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kullback.audit.scenes import APART, SCENARIOS, language, sequence, single, staged, together
+from kullback.audit.scenes import (
+    APART,
+    SCENARIOS,
+    language,
+    sequence,
+    single,
+    staged,
+    together,
+    whole_draw,
+)
 from kullback.worlds import three_tokens
 
 
@@ -60,3 +69,15 @@ def test_together_is_padded_on_the_right():
     other = together([sequence(world, 14), sequence(world, 3)], padding=-0.6)
     same = batch.given("current") == other.given("current")
     assert np.array_equal(same, batch.mask)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_whole_draw_holds_every_sequence_as_often_as_it_is_drawn(name, ends):
+    world = staged(name, ends=ends, drawn=True)
+    batch, rows = whole_draw(world)
+    assert len(rows) == len(batch.mask) == 64
+    assert np.allclose(np.bincount(rows) / 64, world.probability(world.sampler))
+    assert np.array_equal(batch.mask.sum(axis=1), world.lengths[rows])
+    # The other policies are as they were.
+    assert world.log_probs["reference"] is language(ends=ends).log_probs["reference"]

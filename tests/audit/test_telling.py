@@ -93,9 +93,9 @@ def test_gradients():
     whole = said("KL(current||reference)", "whole", None, -2.0)
     assert whole == "ascends KL(current||reference), of whole sequences, times 2"
     assert said("zero", "whole", None, 0.0).startswith("has an expected gradient of zero")
-    assert "is KL(current||reference) (cosine 0.90, relative error 0.40)" in said(None)
+    assert "is KL(current||reference) (cosine 0.900, relative error 0.40)" in said(None)
     far = said(None, nearest="KL(reference||current)", cosine=0.95, relative_error=0.2)
-    assert far.endswith("KL(current||reference) itself these are cosine 0.90, relative error 0.40")
+    assert far.endswith("KL(current||reference) itself these are cosine 0.900, relative error 0.40")
     assert said(None, cosine=0.1).endswith("it is like none (the largest cosine is 0.10)")
     assert said("KL(current||reference)", "token", "old").endswith("the prefixes of old held fixed")
     per_token = said("KL(current||reference) per token (E sum / E length)", "whole", None)

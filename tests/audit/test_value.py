@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import kullback as kb
 
@@ -83,3 +85,31 @@ def test_a_value_as_data():
     }
     two = probed(lambda current, reference: k1(current, reference) + np.expm1(reference - current))
     assert two.as_data()["form"]["method"] == "k3"
+
+
+@given(
+    st.floats(0.1, 3.0).map(lambda x: round(x, 3)), st.floats(-3.0, -0.1).map(lambda x: round(x, 3))
+)
+@settings(max_examples=15)
+def test_a_sum_of_two_forms_is_taken_apart_whatever_the_factors(one, other):
+    def mixed(current, reference):
+        x = reference - current
+        return one * (np.expm1(x) - x) + other * x**2 / 2
+
+    value = probed(mixed)
+    assert value.form is not None
+    assert value.second is not None
+    factors = {value.form.method: value.factor, value.second[0].method: value.second[1]}
+    assert factors == {"k3": pytest.approx(one), "k2": pytest.approx(other)}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_what_is_computed_in_float32_is_recognized_too(dtype):
+    def rounded(current, reference):
+        x = (reference - current).astype(dtype)
+        return np.expm1(x) - x
+
+    value = probed(rounded)
+    assert value.form is not None
+    assert (value.form.method, value.factor) == ("k3", pytest.approx(1, rel=1e-5))
+    assert value.departures == ()

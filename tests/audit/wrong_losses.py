@@ -8,10 +8,12 @@ from __future__ import annotations
 from math import log
 from typing import Any
 
-import torch
-import torch.nn.functional as F  # noqa: N812 as everybody calls it
+import pytest
 
 from .cases import AHEAD, APART, BACK, TOKEN, WHOLE, Case, on_policy, reward, stale
+
+torch = pytest.importorskip("torch")
+F = torch.nn.functional
 
 
 def k2(x: Any) -> Any:
@@ -130,6 +132,11 @@ def mean_over_padding(current, reference, mask):
 
 def mean_of_means(current, reference, mask):
     return ((k2(reference - current) * mask).sum(-1) / mask.sum(-1)).mean()
+
+
+def prefix_weights_mean_of_means(current, reference, old, mask):
+    terms = (current - old).cumsum(-1).exp().detach() * k2(reference - current) * mask
+    return (terms.sum(-1) / mask.sum(-1)).mean()
 
 
 def k1_mean_of_means(current, reference, mask):
@@ -398,16 +405,26 @@ WRONG: dict[str, Case] = {
         on_policy(),
         level="sequence_mean",
         says=(
-            "where all sequences have one length it descends KL(current||reference)",
+            "As a loss it descends KL(current||reference), token by token",
+            "where all sequences have one length; where lengths are random it has",
             "Do Count each token alike",
         ),
+    ),
+    "prefix weights and a mean of means": Case(
+        prefix_weights_mean_of_means,
+        ("k2", "current", "reference"),
+        on_policy() | stale(),
+        level="sequence_mean",
     ),
     "k1 as a mean of means": Case(
         k1_mean_of_means,
         ("k1", "current", "reference"),
-        on_policy(),
+        on_policy("E[1 / length]", WHOLE),
         level="sequence_mean",
-        says=("where all sequences have one length it has an expected gradient of zero",),
+        says=(
+            "it descends E[1 / length]: it makes sequences longer, and does nothing else",
+            "where all sequences have one length it has an expected gradient of zero",
+        ),
     ),
     "a constant divisor": Case(
         constant_divisor,
@@ -580,6 +597,10 @@ def prefix_weights_attached(current, reference, old, mask):
     return each((current - old).cumsum(-1).exp() * k3(reference - current) * mask)
 
 
+def prefix_weights_token_mean(current, reference, old, mask):
+    return token_mean((current - old).cumsum(-1).exp() * k3(reference - current), mask)
+
+
 def sequence_weight_attached(current, reference, rollout, mask):
     weight = ((current - rollout) * mask).sum(-1, keepdim=True).exp()
     return each(weight * (current - reference) * mask)
@@ -649,6 +670,12 @@ RIGHT: dict[str, Case] = {
         prefix_weights_attached,
         ("k3", "current", "reference"),
         on_policy(AHEAD, WHOLE) | stale(AHEAD, WHOLE),
+    ),
+    "prefix weights attached, each token alike": Case(
+        prefix_weights_token_mean,
+        ("k3", "current", "reference"),
+        on_policy(AHEAD, WHOLE) | stale(AHEAD, WHOLE),
+        level="token_mean",
     ),
     "a sequence weight attached": Case(
         sequence_weight_attached,

@@ -10,6 +10,7 @@ import kullback as kb
 
 torch = pytest.importorskip("torch")
 AHEAD, BACK = "KL(current||reference)", "KL(reference||current)"
+PER_TOKEN = f"{AHEAD} per token (E sum / E length)"
 TOKEN, WHOLE = "token", "whole"
 
 
@@ -47,6 +48,8 @@ ON = [
     (of(gradient="sequence", **SUM), (AHEAD, WHOLE)),
     (of(gradient="sequence", form="ratio_k3", **SUM), (AHEAD, WHOLE)),
     (of(gradient="sequence", form="k2", **SUM), (AHEAD, WHOLE)),
+    (of(gradient="sequence"), (PER_TOKEN, WHOLE)),
+    (of(gradient="sequence", form="ratio_k1"), (PER_TOKEN, WHOLE)),
     (of_logits, (AHEAD, WHOLE)),
     (learning_q, (BACK, TOKEN)),
     (of(form="k1", biased=True), ("zero", WHOLE)),
@@ -59,6 +62,7 @@ STALE = [
     (of(stale=True, gradient="sequence", **SUM), (AHEAD, WHOLE)),
     (of(stale=True, gradient="sequence", form="ratio_k1", **SUM), (AHEAD, WHOLE)),
     (of(stale=True, gradient="sequence", weights="sequence", **SUM), (AHEAD, WHOLE)),
+    (of(stale=True, gradient="sequence"), (PER_TOKEN, WHOLE)),
     (learning_q, (BACK, TOKEN)),
 ]
 

@@ -66,9 +66,9 @@ def _mends(found: Findings) -> list[str]:
 
 def _as_loss(found: Findings, goal: str) -> str:
     here, fixed = found.of("on-policy", "loss"), found.of("on-policy", "loss", "fixed")
-    if here is None or fixed is None or here.of == goal:
+    if here is None or fixed is None or here.is_of(goal):
         return _at_goal(found, here, goal)
-    if here.of is None and fixed.of == goal and found.value.aggregation.level == "sequence_mean":
+    if here.of is None and fixed.is_of(goal) and found.value.aggregation.level == "sequence_mean":
         return ""  # the mean of means alone is wrong, and that is said
     if "zero" in (here.of, fixed.of):
         return f"Instead of it {_STRAIGHT}, or hold it constant and put it in the reward."
@@ -85,12 +85,12 @@ def _at_goal(found: Findings, here: Gradient | None, goal: str) -> str:
     if factor < 0:
         return f"Turn its sign: it drives current away from {found.other}."
     others = [found.of(name, "loss") for name in found.scenarios if name != "on-policy"]
-    if all(one and one.of == goal for one in others):
+    if all(one and one.is_of(goal) for one in others):
         at = [one.prefixes for one in others if one and one.prefixes not in (None, "current")]
         whose = " at the sampler's prefixes" if at else ""
         return f"Nothing: it descends {goal}{whose}, whoever sampled.{_mind(factor)}"
     stale = found.of("stale", "loss")
-    if stale and stale.of == goal:
+    if stale and stale.is_of(goal):
         return "Weight it by current/rollout, not by current/old, where the engine sampled."
     return f"Nothing where the current policy sampled.{_mind(factor)} {_WEIGHT}"
 
@@ -115,10 +115,10 @@ def _near_old(found: Findings) -> str:
 
 def _in_reward(found: Findings, goal: str) -> str:
     right = [found.of("on-policy", credit) for credit in ("reward_to_go", "full_return")]
-    best = next((one for one in right if one and one.of == goal), None)
+    best = next((one for one in right if one and one.is_of(goal)), None)
     if best is None:
         immediate = found.of("on-policy", "immediate")
-        if found.uses == ("immediate",) and immediate and immediate.of == goal:
+        if found.uses == ("immediate",) and immediate and immediate.is_of(goal):
             return "Credit a token with the costs of the later ones too, if whole sequences matter."
         return (
             f"In the reward put k1, log current/{found.other}: of k1, k2 and k3 it alone is right."

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.audit.calling import Caller
+from kullback.audit.differentiating import Outcome
 from kullback.audit.scenes import APART, Array, Batch, sequence, staged, together
 
 _CLOSE = 1e-6  # float32 somewhere inside is no other rule
@@ -29,6 +30,7 @@ class Aggregation:
             ``none`` (it returns them apart) or ``other``.
         takes_mask: Whether it has a mask.
         leaks: Whether what stands at masked positions changes it.
+        adds: Whether value and gradient of a batch are made of those of its sequences alone.
     """
 
     returns: str
@@ -36,6 +38,7 @@ class Aggregation:
     batch: str
     takes_mask: bool
     leaks: bool
+    adds: bool = True
 
     @property
     def level(self) -> str:
@@ -54,23 +57,31 @@ class Aggregation:
         return names.get((self.within, self.batch), "other")
 
 
-def aggregation(caller: Caller) -> Aggregation:
-    """Measure it."""
+def aggregation(caller: Caller, *, averaged: bool | None = None) -> Aggregation:
+    """Measure it.
+
+    Args:
+        caller: The function.
+        averaged: Whether it is divided by the length of a sequence, if that is known: where a
+            sequence is one whole (a weight of all its tokens), its tokens alone do not show it.
+    """
     world = staged(APART.name, ends=False)
     # Rows whose first tokens differ; cut, for three lengths with numbers unlike each other.
     rows = [sequence(world, row) for row in (5, 15, 22)]
     cut = [rows[0], _cut(rows[1], 1), _cut(rows[2], 2)]
     returns = _returns(caller, rows)
     within = _within(caller, rows[0])
+    if within == "joint" and averaged:
+        within = "mean"
     takes_mask = "mask" in caller.given
     if not takes_mask:
-        batch = _rule(caller, rows, within)
-        return Aggregation(returns, within, batch, takes_mask=False, leaks=True)
+        batch, adds = _rule(caller, rows, within)
+        return Aggregation(returns, within, batch, takes_mask=False, leaks=True, adds=adds)
     mask = together(cut).mask
     one, other = (caller(together(cut, padding=fill)).values for fill in (-1.5, -0.6))
     leaks = not _same(_counted(one, mask), _counted(other, mask))
-    batch = _rule(caller, rows if leaks else cut, within)
-    return Aggregation(returns, within, batch, takes_mask=True, leaks=leaks)
+    batch, adds = _rule(caller, rows if leaks else cut, within)
+    return Aggregation(returns, within, batch, takes_mask=True, leaks=leaks, adds=adds)
 
 
 def breaks(caller: Caller) -> str:
@@ -124,24 +135,41 @@ def _token(batch: Batch, place: int) -> Batch:
     return Batch(tables, batch.tokens[:, here], batch.mask[:, here])
 
 
-def _rule(caller: Caller, batches: list[Batch], within: str) -> str:
-    """How it comes from what it gives for each sequence to what it gives for all of them."""
-    alone, batch = [caller(one).values for one in batches], together(batches)
-    found = caller(batch).values
-    if found.ndim:
-        flat = np.concatenate([np.ravel(one) for one in alone])
-        return "none" if _same(_counted(found, batch.mask).ravel(), flat) else "other"
+def _rule(caller: Caller, batches: list[Batch], within: str) -> tuple[str, bool]:
+    """How a batch comes from its sequences, and whether it is made of them alone."""
+    alone, batch = [caller(one) for one in batches], together(batches)
+    found = caller(batch)
     lengths = np.array([one.mask.sum() for one in batches])
-    each = np.array([float(one.sum()) for one in alone])
-    rules = {
-        "tokens": each @ lengths / lengths.sum(),
-        "mean": each.mean(),
-        "sum": each.sum(),
-        "padded": each @ lengths / (len(lengths) * lengths.max()),
+    shares = {
+        "tokens": lengths / lengths.sum(),
+        "mean": np.full(len(lengths), 1 / len(lengths)),
+        "sum": np.ones(len(lengths)),
+        "padded": lengths / (len(lengths) * lengths.max()),
     }
-    if within != "mean":  # of one length, the first two are one
-        rules = {name: rules[name] for name in ("mean", "sum")}
-    return next((name for name, value in rules.items() if _same(found, value)), "other")
+    if found.values.ndim:
+        flat = np.concatenate([np.ravel(one.values) for one in alone])
+        rule = "none" if _same(_counted(found.values, batch.mask).ravel(), flat) else "other"
+        shares["none"] = shares["sum"]
+    else:
+        each = np.array([float(one.values.sum()) for one in alone])
+        # Of one length, the first two are one rule.
+        first = ("tokens", "mean") if within == "mean" else ("mean", "tokens")
+        names = (*first, "sum", "padded")
+        fits = (name for name in names if _same(found.values, each @ shares[name]))
+        rule = next(fits, "other")
+    return rule, rule != "other" and _gradient_adds(found, alone, shares[rule])
+
+
+def _gradient_adds(found: Outcome, alone: list[Outcome], shares: Array) -> bool:
+    for key in ("current", "current_logits"):
+        rows = [row for row, one in enumerate(alone) if key in one.gradient]
+        if not rows or key not in found.gradient:
+            continue
+        own = [shares[row] * alone[row].gradient[key][0] for row in rows]
+        seen = [found.gradient[key][row, : len(one)] for row, one in zip(rows, own, strict=True)]
+        if not _same(*(np.concatenate([one.ravel() for one in side]) for side in (seen, own))):
+            return False
+    return True
 
 
 def _counted(values: Array, mask: NDArray[np.bool_]) -> Array:
@@ -149,4 +177,6 @@ def _counted(values: Array, mask: NDArray[np.bool_]) -> Array:
 
 
 def _same(one: Array | float, other: Array | float) -> bool:
-    return np.shape(one) == np.shape(other) and np.allclose(one, other, rtol=_CLOSE, atol=1e-12)
+    """Whether they are close, for their size: small elements beside large ones have no digits."""
+    room = max(1e-12, _CLOSE * float(np.abs(other).max(initial=0.0)))
+    return np.shape(one) == np.shape(other) and np.allclose(one, other, rtol=_CLOSE, atol=room)

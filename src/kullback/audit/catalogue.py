@@ -100,6 +100,8 @@ def recognized(
         lengths: The length of the sequence that each number belongs to.
         like: Of several that do, one of this form's method and weight is taken.
     """
+    if not np.any(seen):
+        return None
     for error in (EXACTLY, ROUGHLY):
         for averaged in (False, True):
             if found := _one(seen * lengths if averaged else seen, table, error, like):

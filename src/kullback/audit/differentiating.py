@@ -43,7 +43,7 @@ def in_torch(call: Call, arrays: Arrays, mask: NDArray[np.bool_]) -> Outcome:
     """Values and the gradient that autograd finds; nothing is asked of a detached one."""
     import torch
 
-    with torch.enable_grad():
+    with torch.inference_mode(mode=False), torch.enable_grad():
         given = {key: torch.tensor(one, device="cpu") for key, one in arrays.items()}
         leaves = {key: one.requires_grad_() for key, one in given.items() if is_differentiated(key)}
         # Copies: a function may write into what it is given, and into a leaf it could not.

@@ -10,7 +10,7 @@ import numpy as np
 
 from kullback.audit.catalogue import EXACTLY, ROUGHLY
 from kullback.audit.scenes import SCENARIOS, Array, staged
-from kullback.audit.targets import WHOLE, Target, expected, targets
+from kullback.audit.targets import SHORTNESS, WHOLE, Target, expected, targets
 
 NOTHING = Target("zero", WHOLE)
 
@@ -48,6 +48,10 @@ class Gradient:
     relative_error: float
     distances: dict[str, tuple[float, float]]
 
+    def is_of(self, divergence: str) -> bool:
+        """Whether it is that of this divergence, in sum or per token, times anything."""
+        return self.of is not None and self.of.partition(" per token")[0] == divergence
+
     def as_data(self) -> dict[str, Any]:
         """As lists, dictionaries, strings and numbers."""
         data = {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -59,7 +63,14 @@ class Gradient:
 
 
 def gradients(
-    fixed: Array, random: Array, *, scenario: str, use: str, roles: Collection[str], other: str
+    fixed: Array,
+    random: Array,
+    *,
+    scenario: str,
+    use: str,
+    roles: Collection[str],
+    other: str,
+    drawn: bool = False,
 ) -> tuple[Gradient, Gradient]:
     """Name the mean of what each sequence gives, where lengths are fixed and where random.
 
@@ -71,9 +82,12 @@ def gradients(
         use: How the term is used.
         roles: What the function is given.
         other: The policy that current is compared with; distances are to the KLs with it.
+        drawn: Whether the worlds are those whose batches hold all that is drawn.
     """
-    one = _gradient(fixed, scenario, use, ends=False, roles=roles, other=other)
-    two = _gradient(random, scenario, use, ends=True, roles=roles, other=other)
+    one, two = (
+        _gradient(derivatives, scenario, use, ends=ends, roles=roles, other=other, drawn=drawn)
+        for derivatives, ends in ((fixed, False), (random, True))
+    )
     # What holds where lengths are random holds where they are not; else it is the world's doing.
     if not _agree(one, two):
         two = replace(two, of=None, part=None, prefixes=None, factor=None)
@@ -84,8 +98,10 @@ def _agree(fixed: Gradient, random: Gradient) -> bool:
     """Whether a name for random lengths is that for one length, and its factor."""
     if random.of is None or fixed.of is None:
         return random.of is None
+    if random.of == SHORTNESS:  # which does not move where all have one length
+        return fixed.of == "zero"
     if random.of != fixed.of:  # per token of a random length there is more than one mean
-        return random.of.partition(" per token")[0] == fixed.of
+        return random.is_of(fixed.of)
     return abs((random.factor or 0.0) - (fixed.factor or 0.0)) < 1e-6 * max(
         1.0, abs(random.factor or 0.0)
     )
@@ -99,12 +115,13 @@ def _gradient(
     ends: bool,
     roles: Collection[str],
     other: str,
+    drawn: bool,
 ) -> Gradient:
-    world = staged(scenario, ends=ends)
+    world = staged(scenario, ends=ends, drawn=drawn)
     seen = expected(world, derivatives, by=world.sampler).ravel()
     known = {
         _called(name, scenario, roles): table.ravel()
-        for name, table in targets(scenario, ends=ends).items()
+        for name, table in targets(scenario, ends=ends, drawn=drawn).items()
     }
     sizes = np.sqrt((derivatives**2).sum(axis=(1, 2)))
     found, factor = _named(seen, known, world.mean(sizes, by=world.sampler))

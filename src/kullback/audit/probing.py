@@ -13,11 +13,11 @@ from kullback.audit.advising import advice
 from kullback.audit.aggregating import Aggregation, aggregation
 from kullback.audit.calling import Caller
 from kullback.audit.catalogue import Reading, all_sequences, recognized, slope_table
-from kullback.audit.enumerating import CREDITS, Calls, calls
+from kullback.audit.enumerating import CREDITS, Calls, calls, whole_calls
 from kullback.audit.gradients import Gradient, gradients
 from kullback.audit.roles import parameters
 from kullback.audit.scenes import APART, SCENARIOS, Array, sequence, staged, together
-from kullback.audit.value import Value, counts_tokens, reading_data, value
+from kullback.audit.value import Value, counts_tokens, reading, reading_data, value
 from kullback.audit.verdict import Findings, details, verdict
 from kullback.audit.warning import warnings
 
@@ -155,36 +155,34 @@ def probe(
     _refuse_unknown(style, credit)
     trial = together([sequence(staged(APART.name, ends=True), row) for row in (0, 1)])
     caller = Caller(fn, parameters(fn, arguments), library, trial)
-    apart = _both(caller, APART.name)
-    averages = aggregation(caller)
-    both = {name: _both(caller, name) for name in _applicable(caller)}
-    computed = value(caller, apart, averages, both)
+    apart = calls(caller, APART.name, ends=False), calls(caller, APART.name, ends=True)
+    form = reading(caller, apart)
+    averages = aggregation(caller, averaged=form.averaged if form else None)
+    each = calls if averages.adds else whole_calls
+    both = {
+        name: (each(caller, name, ends=False), each(caller, name, ends=True))
+        for name in _applicable(caller)
+    }
+    computed = value(caller, apart, form, averages, both)
     everywhere = [one for pair in (apart, *both.values()) for one in pair]
     detached = not any(np.any(one.derivatives) for one in everywhere)
-    reading = None if detached else _derivative(caller, apart, computed)
+    derivative = None if detached else _derivative(caller, apart, computed)
     other = _other(computed, caller.roles)
     named = tuple(
         one
         for use in _uses(style, credit, detached=detached)
         for name, (fixed, random) in both.items()
-        for one in gradients(
-            _derivatives(fixed, use, computed, averages),
-            _derivatives(random, use, computed, averages),
-            scenario=name,
-            use=use,
-            roles=caller.roles,
-            other=other,
-        )
+        for one in _named((fixed, random), name, use, computed, averages, caller.roles, other)
     )
     flows = frozenset(key.removesuffix("_logits") for one in everywhere for key in one.flows)
-    found = Findings(computed, reading, named, detached, flows, caller.roles, other)
+    found = Findings(computed, derivative, named, detached, flows, caller.roles, other)
     return Probe(
         caller.name,
         caller.library,
         caller.parameters,
         verdict(found),
         computed,
-        reading,
+        derivative,
         named,
         detached,
         found.is_kl,
@@ -199,10 +197,6 @@ def _refuse_unknown(style: str | None, credit: str | None) -> None:
         raise ValueError(f"style {style!r} is neither 'loss' nor 'reward'")
     if credit not in (None, *CREDITS):
         raise ValueError(f"credit {credit!r} is none of {', '.join(CREDITS)}")
-
-
-def _both(caller: Caller, scenario: str) -> tuple[Calls, Calls]:
-    return calls(caller, scenario, ends=False), calls(caller, scenario, ends=True)
 
 
 def _applicable(caller: Caller) -> list[str]:
@@ -239,10 +233,37 @@ def _other(computed: Value, roles: tuple[str, ...]) -> str:
     return next((role for role in ("reference", "old", "rollout") if role in roles), "reference")
 
 
-def _derivatives(one: Calls, use: str, computed: Value, averages: Aggregation) -> Array:
+def _named(
+    both: tuple[Calls, Calls],
+    scenario: str,
+    use: str,
+    computed: Value,
+    averages: Aggregation,
+    roles: tuple[str, ...],
+    other: str,
+) -> tuple[Gradient, Gradient]:
+    given: dict[str, Any] = {"scenario": scenario, "use": use, "roles": roles, "other": other}
+    if averages.adds:
+        return gradients(*(_scaled(one, use, computed, averages) for one in both), **given)
+    found = [_derivatives(one, use) for one in both]
+    # What the batch divided by is not known: its tokens, the current policy's by weight, nothing.
+    tried = [gradients(*found, drawn=True, **given)]
+    for role in ("current", both[0].world.sampler):
+        lengths = [one.world.mean(one.world.lengths, by=role) for one in both]
+        scaled = [one * length for one, length in zip(found, lengths, strict=True)]
+        tried.insert(0, gradients(*scaled, drawn=True, **given))
+    plain = [pair for pair in tried if pair[1].factor and abs(abs(pair[1].factor) - 1) < 1e-6]
+    return next(iter(plain or [pair for pair in tried if pair[1].of] or tried))
+
+
+def _scaled(one: Calls, use: str, computed: Value, averages: Aggregation) -> Array:
     """On the scale of a sum over tokens, wherever a batch takes the length back."""
-    found = one.derivatives if use == "loss" else one.as_reward(use)
+    found = _derivatives(one, use)
     random = one.world.eos is not None
     if computed.averaged and (counts_tokens(averages) or not random):
         return found * one.world.lengths[:, None, None]
     return found
+
+
+def _derivatives(one: Calls, use: str) -> Array:
+    return one.derivatives if use == "loss" else one.as_reward(use)

@@ -93,12 +93,32 @@ def language(*, ends: bool) -> Tabular:
 
 
 @cache
-def staged(scenario: str, *, ends: bool) -> Tabular:
-    """The world of a scenario: its sampler samples, and copies are copies."""
-    world = language(ends=ends)
-    one = SCENARIOS.get(scenario, APART)
-    tables = {role: world.log_probs[one.same.get(role, role)] for role in world.log_probs}
+def staged(scenario: str, *, ends: bool, drawn: bool = False) -> Tabular:
+    """The world of a scenario: its sampler samples, and copies are copies.
+
+    Args:
+        scenario: A name of ``SCENARIOS``, or that of ``APART``.
+        ends: Whether a token can end a sequence.
+        drawn: Whether the sampler's probabilities are halves and quarters, so that a batch can
+            hold every sequence as often as it is drawn (``whole_draw``).
+    """
+    world, one = language(ends=ends), SCENARIOS.get(scenario, APART)
+    own = dict(world.log_probs)
+    if drawn:
+        place = np.arange(len(own["current"]))[:, None]
+        own[one.sampler] = np.log(np.where(np.arange(3) == place % 3, 0.5, 0.25))
+    tables = {role: own[one.same.get(role, role)] for role in own}
     return replace(world, log_probs=tables, sampler=one.sampler)
+
+
+def whole_draw(world: Tabular) -> tuple[Batch, NDArray[np.int64]]:
+    """A batch that holds every sequence as often as it is drawn, and the row of each in the tree.
+
+    Whatever a batch does with its mean or its size, here it does with the true ones.
+    """
+    times = world.probability(world.sampler) * 4**world.max_length
+    rows = np.repeat(np.arange(len(times)), np.rint(times).astype(int))
+    return together([sequence(world, int(row)) for row in rows]), rows
 
 
 def sequence(world: Tabular, row: int) -> Batch:

@@ -12,6 +12,7 @@ from kullback.worlds import Tabular
 
 WHOLE = "whole"  # of the sequence policies: the prefixes move with the policy
 TOKEN = "token"  # the sum of the tokens' gradients, where their prefixes are held fixed
+SHORTNESS = "E[1 / length]"
 MIXED = "mixed"  # of a difference: the first side whole, the second token by token
 
 
@@ -33,12 +34,12 @@ class Target(NamedTuple):
 
 
 @cache
-def targets(scenario: str, *, ends: bool) -> dict[Target, Array]:
+def targets(scenario: str, *, ends: bool, drawn: bool = False) -> dict[Target, Array]:
     """The gradients in a scenario, [contexts, alphabet] each, those named first that are simplest.
 
     Policies that are copies of the current one have none.
     """
-    world = staged(scenario, ends=ends)
+    world = staged(scenario, ends=ends, drawn=drawn)
     current = world.log_probs["current"]
     others = [
         role
@@ -107,6 +108,8 @@ def _beyond(world: Tabular, other: str) -> dict[Target, Array]:
         found[Target(f"{name} per token (E of sum / length)", WHOLE)] = _whole(
             world, log_ratio / lengths, extra=1 / lengths
         )
+        # What k1 leaves where each sequence is divided by its length.
+        found[Target(SHORTNESS, WHOLE)] = _whole(world, 0.0 * log_ratio, extra=1 / lengths)
     return found
 
 

@@ -10,6 +10,7 @@ from kullback.audit.catalogue import Reading
 from kullback.audit.clamping import Clamp
 from kullback.audit.forms import EXACT, Form, Weight
 from kullback.audit.gradients import Gradient
+from kullback.audit.targets import SHORTNESS
 
 _LIKE = 0.5  # the cosine below which two gradients are not called alike
 
@@ -204,6 +205,9 @@ def gradient_words(one: Gradient, sampler: str, other: str) -> str:
     factor = one.factor or 0.0
     verb = "descends" if factor > 0 else "ascends"
     strength = "" if abs(abs(factor) - 1) < 1e-6 else f", times {number(abs(factor))}"
+    if one.of == SHORTNESS:
+        longer = "longer" if factor > 0 else "shorter"
+        return f"{verb} {SHORTNESS}{strength}: it makes sequences {longer}, and does nothing else"
     # Near its old copy either direction is usual, and the one from old is PPO's.
     turned = ", the other direction" if one.of == "KL(reference||current)" else ""
     return f"{verb} {one.of}{turned}{_part(one, sampler)}{strength}"
@@ -219,7 +223,7 @@ def _nearest(one: Gradient, wanted: str) -> str:
 
 
 def _far(cosine: float, error: float) -> str:
-    return f"cosine {cosine:.2f}, relative error {error:.2f}"
+    return f"cosine {cosine:.3f}, relative error {error:.2f}"
 
 
 def _part(one: Gradient, sampler: str) -> str:

@@ -15,7 +15,7 @@ from kullback.audit.catalogue import Reading, all_sequences, recognized, value_t
 from kullback.audit.clamping import Clamp, clamps, departures
 from kullback.audit.enumerating import Calls
 from kullback.audit.forms import Form
-from kullback.audit.scenes import APART, Array, sequence, single, staged
+from kullback.audit.scenes import APART, Array, sequence, single, staged, together
 from kullback.question import Question
 from kullback.worlds import Tabular
 
@@ -112,6 +112,7 @@ def reading(caller: Caller, apart: tuple[Calls, Calls]) -> Reading | None:
 def value(
     caller: Caller,
     apart: tuple[Calls, Calls],
+    found: Reading | None,
     aggregation: Aggregation,
     scenarios: Mapping[str, tuple[Calls, Calls]],
 ) -> Value:
@@ -120,10 +121,11 @@ def value(
     Args:
         caller: The function.
         apart: What it gives where all policies are apart, in the two worlds.
+        found: The form of that.
         aggregation: How it averages.
-        scenarios: What it gives in each scenario, in the two worlds.
+        scenarios: What it gives in each scenario, in the two worlds; of a whole draw, where a
+            sequence's part depends on the others of its batch.
     """
-    found = reading(caller, apart)
     form, factor = (found.form, found.factor) if found else (None, None)
     held: tuple[Clamp, ...] = ()
     odd: tuple[float, ...] = ()
@@ -131,10 +133,7 @@ def value(
         held = clamps(caller, found.form, found.factor)
         odd = departures(caller, found.form, found.factor, held)
     averaged = found.averaged if found else aggregation.within == "mean"
-    means = {
-        name: mean_of(both, averaged=averaged, random=not averaged or counts_tokens(aggregation))
-        for name, both in scenarios.items()
-    }
+    means = {name: _mean(both, averaged, aggregation) for name, both in scenarios.items()}
     return Value(
         form,
         factor,
@@ -148,6 +147,14 @@ def value(
         by_vocabulary(caller, form),
         depends_on(caller, apart[0]),
     )
+
+
+def _mean(
+    both: tuple[Calls, Calls], averaged: bool, aggregation: Aggregation
+) -> tuple[str, float] | None:
+    if aggregation.adds:
+        return mean_of(both, averaged=averaged, random=not averaged or counts_tokens(aggregation))
+    return mean_of(both, averaged=True, random=True) or mean_of(both, averaged=False, random=True)
 
 
 def counts_tokens(aggregation: Aggregation) -> bool:
@@ -201,7 +208,7 @@ def _kls(world: Tabular) -> dict[str, float]:
 
 def depends_on(caller: Caller, apart: Calls) -> tuple[str, ...]:
     """The policies that change its value or its gradient when they change."""
-    batch = sequence(apart.world, 5)
+    batch = together([sequence(apart.world, row) for row in (5, 15, 22)])
     before = caller(batch)
     found = []
     for role in caller.roles:

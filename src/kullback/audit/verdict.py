@@ -99,7 +99,7 @@ def verdict(found: Findings) -> str:
             continue
         if not (use == "full_return" and _alike(found, use, "reward_to_go")):
             where = "" if found.main == "on-policy" else " on tokens of an older policy"
-            how = _conduct(random, fixed, SCENARIOS[found.main].sampler, found.other)
+            how = _conduct(random, fixed, SCENARIOS[found.main].sampler)
             said.append(f"{USES[use]}{where} it {how}.")
             said += _agreement(found, random)
     return " ".join(said)
@@ -114,12 +114,19 @@ def _name(one: Gradient) -> tuple[str | None, str | None, str | None]:
     return one.of, one.part, one.prefixes
 
 
-def _conduct(random: Gradient, fixed: Gradient, sampler: str, other: str) -> str:
-    """What it descends; where that depends on whether lengths are random, both."""
+def _conduct(random: Gradient, fixed: Gradient, sampler: str, other: str = "") -> str:
+    """What it descends; where that depends on whether lengths are random, both.
+
+    With ``other``, how far it is from the KL with that policy is said beside what is nearest.
+    """
     how = gradient_words(random, sampler, other)
-    if _name(random) != _name(fixed):
-        how += f"; where all sequences have one length it {gradient_words(fixed, sampler, other)}"
-    return how
+    if _name(random) == _name(fixed):
+        return how
+    equal = f"it {gradient_words(fixed, sampler, other)}"
+    if random.of is None and fixed.of:  # what has a name is said first
+        equal = equal.removeprefix("it ")
+        return f"{equal}, where all sequences have one length; where lengths are random it {how}"
+    return f"{how}; where all sequences have one length {equal}"
 
 
 def _agreement(found: Findings, one: Gradient) -> list[str]:
@@ -127,7 +134,7 @@ def _agreement(found: Findings, one: Gradient) -> list[str]:
     mean = found.value.means.get(one.scenario)
     if not found.is_kl or one.use != "loss" or not one.of or not mean or mean[0] == "zero":
         return []
-    if one.of != mean[0].partition(" at ")[0]:
+    if not one.is_of(mean[0].partition(" at ")[0]):
         return ["It is not the gradient of its value."]
     if abs((one.factor or 0.0) - mean[1]) > 1e-6 * abs(mean[1]):
         return ["It is not the gradient of its value: the factor is another."]
@@ -198,6 +205,8 @@ def _derivative(found: Findings) -> str:
     """What it does when differentiated, if that is not what its value says."""
     reading, value = found.derivative, found.value
     if found.detached:
+        return ""
+    if not value.aggregation.adds:
         return ""
     if reading is None:
         return "The derivative of no form that is known."

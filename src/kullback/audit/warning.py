@@ -10,7 +10,6 @@ from kullback.audit.value import Value
 _BATCHES = {
     "sum": "It grows with the number of sequences in a batch.",
     "padded": "It shrinks with the padding of a batch.",
-    "other": "What it gives for a batch is not made of what it gives for the sequences.",
 }
 
 
@@ -26,6 +25,12 @@ def warnings(caller: Caller, value: Value, averages: Aggregation) -> list[str]:
         said += _of_mask(caller, averages)
     if averages.returns == "scalar" and averages.batch in _BATCHES:
         said.append(_BATCHES[averages.batch])
+    if not averages.adds:
+        said.append(
+            f"Its {'value' if averages.batch == 'other' else 'gradient'} for a batch is not made "
+            "of those for its sequences. Told is the gradient for a batch that holds every "
+            "sequence as often as it is drawn."
+        )
     if averages.level == "sequence_mean" and averages.takes_mask:
         said.append(
             "A mean of means weighs a token by the length of its sequence, which its own outcome "

@@ -7,11 +7,12 @@ and torch differentiates them: no estimator and no score function is in them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cache, cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from kullback.losses.forms import CLAIMS
 from kullback.worlds.tabular import Tabular, three_tokens
 
 WORLDS = {"fixed": three_tokens(ends=False), "eos": three_tokens(ends=True)}
@@ -84,3 +85,62 @@ class Language:
 
     def length(self, role: str) -> Any:
         return self.expected(self.alive.sum(-1), role)
+
+
+class Setting(NamedTuple):
+    """Who samples, whose prefixes are meant, and what a token counts."""
+
+    sampled_by: str  # "p" or "other"
+    prefixes: str
+    weights: str
+
+
+SETTINGS = [
+    Setting("p", "sampler", "none"),
+    Setting("p", "p", "none"),
+    Setting("other", "sampler", "token"),
+    Setting("other", "p", "prefix"),
+    Setting("other", "p", "sequence"),
+]
+
+
+def goes(gradient: str, form: str, setting: Setting) -> bool:
+    if gradient == "token":
+        return True
+    of_sums = form in ("k1", "k2", "k3")
+    return setting.prefixes == "p" and not (of_sums and setting.weights == "prefix")
+
+
+CASES = [(*key, setting) for key in CLAIMS for setting in SETTINGS if goes(key[1], key[2], setting)]
+
+
+@cache
+def language(name: str) -> Language:
+    return Language(WORLDS[name])
+
+
+def roles(learn: str, setting: Setting) -> tuple[str, str, str]:
+    """p, q and the sampler; ``current`` is the one that learns."""
+    p, q = ("current", "reference") if learn == "p" else ("reference", "current")
+    return p, q, p if setting.sampled_by == "p" else "old"
+
+
+def claimed(
+    lang: Language, quantity: str, learn: str, gradient: str, setting: Setting, aggregate: str
+) -> Any:
+    """What a form says that it descends, written out over the language."""
+    p, q, s = roles(learn, setting)
+    over = p if setting.prefixes == "p" else s
+    length = lang.length(over) if aggregate == "token_mean" else lang.torch.tensor(1.0)
+    if quantity == "0":
+        return lang.torch.tensor(0.0)
+    if gradient == "sequence" and quantity == "KL(q||p)":
+        return lang.expected((lang.by_token(q) - lang.by_token(p)).sum(-1), q) / length.detach()
+    by_context = {
+        "KL(p||q)": lang.kl(p, q),
+        "KL(q||p)": lang.kl(q, p),
+        "E_p[x^2] / 2": lang.square(p, q),
+    }[quantity]
+    if gradient == "token" or learn == "q":
+        return lang.at_prefixes(by_context, over) / length.detach()
+    return lang.expected(lang.along(by_context).sum(-1), p) / length

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,50 +15,12 @@ from kullback.levels import Totals
 from kullback.losses.forms import CLAIMS
 from kullback.losses.loss import loss
 
-from .enumerated import WORLDS, Language
+from .enumerated import CASES, SETTINGS, WORLDS, Language, Setting, claimed, goes, language, roles
 
 pytest.importorskip("torch")
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "d_tabular_autoregressive.json").read_text()
 )
-
-
-class Setting(NamedTuple):
-    """Who samples, whose prefixes are meant, and what a token counts."""
-
-    sampled_by: str  # "p" or "other"
-    prefixes: str
-    weights: str
-
-
-SETTINGS = [
-    Setting("p", "sampler", "none"),
-    Setting("p", "p", "none"),
-    Setting("other", "sampler", "token"),
-    Setting("other", "p", "prefix"),
-    Setting("other", "p", "sequence"),
-]
-
-
-def goes(gradient: str, form: str, setting: Setting) -> bool:
-    if gradient == "token":
-        return True
-    of_sums = form in ("k1", "k2", "k3")
-    return setting.prefixes == "p" and not (of_sums and setting.weights == "prefix")
-
-
-CASES = [(*key, setting) for key in CLAIMS for setting in SETTINGS if goes(key[1], key[2], setting)]
-
-
-@cache
-def language(name: str) -> Language:
-    return Language(WORLDS[name])
-
-
-def roles(learn: str, setting: Setting) -> tuple[str, str, str]:
-    """p, q and the sampler; ``current`` is the one that learns."""
-    p, q = ("current", "reference") if learn == "p" else ("reference", "current")
-    return p, q, p if setting.sampled_by == "p" else "old"
 
 
 def losses(lang: Language, learn: str, setting: Setting, aggregate: str, **options: Any) -> Any:
@@ -97,27 +59,6 @@ def expected(lang: Language, learn: str, setting: Setting, aggregate: str, **opt
     """The mean of the loss, of which the probabilities do not learn."""
     found = losses(lang, learn, setting, aggregate, **options)
     return (lang.probability(roles(learn, setting)[2]).detach() * found).sum()
-
-
-def claimed(
-    lang: Language, quantity: str, learn: str, gradient: str, setting: Setting, aggregate: str
-) -> Any:
-    """What a form says that it descends, written out over the language."""
-    p, q, s = roles(learn, setting)
-    over = p if setting.prefixes == "p" else s
-    length = lang.length(over) if aggregate == "token_mean" else lang.torch.tensor(1.0)
-    if quantity == "0":
-        return lang.torch.tensor(0.0)
-    if gradient == "sequence" and quantity == "KL(q||p)":
-        return lang.expected((lang.by_token(q) - lang.by_token(p)).sum(-1), q) / length.detach()
-    by_context = {
-        "KL(p||q)": lang.kl(p, q),
-        "KL(q||p)": lang.kl(q, p),
-        "E_p[x^2] / 2": lang.square(p, q),
-    }[quantity]
-    if gradient == "token" or learn == "q":
-        return lang.at_prefixes(by_context, over) / length.detach()
-    return lang.expected(lang.along(by_context).sum(-1), p) / length
 
 
 def same(found: np.ndarray, truth: np.ndarray) -> bool:

@@ -11,8 +11,7 @@ from kullback.arrays import to_numpy
 from kullback.levels import Totals
 from kullback.losses.forms import CLAIMS
 
-from .enumerated import WORLDS
-from .test_forms import CASES, claimed, language, roles
+from .enumerated import CASES, WORLDS, claimed, language, roles
 
 RNG = np.random.default_rng(5)
 SHAPE = (4, 6)

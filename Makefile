@@ -18,8 +18,9 @@ lint: .venv/.ready-dev ## ruff: rules and format
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 
-# The variable keeps pyright from asking PyPI for a newer release on each run.
-types: .venv/.ready-dev ## pyright
+# The variable keeps pyright from asking PyPI for a newer release on each run. It reads the types of
+# torch and JAX, which the code imports when it is given theirs.
+types: .venv/.ready-dev-torch-jax-fast ## pyright
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 .venv/bin/pyright
 
 layers: .venv/.ready-dev ## import-linter: who may import whom

@@ -196,12 +196,11 @@ def _repair(seed: int) -> Part:
         "Log what the engine drew from: the processed log-probs, log s. Then k1 has the mean "
         "KL(s‖q). k3 has not, if anything was cut: it lacks the reference's mass there, "
         "1 − q(kept), since q/s has the mean q(kept) and not 1; q/s − q(kept) − log(q/s) is the "
-        "repaired form. "
-        "If the reference is cut to the same tokens too, k1 and k3 agree and answer a third "
-        "question, KL(s‖q cut). The weight p/s makes KL(p‖q) of a temperature. Of a cut it makes "
-        "the kept tokens' part of a sum: that of k1 is no bound; that of k3, whose terms are "
-        "none below 0, is a lower bound of KL(p‖q), from the log-probs of drawn tokens alone. "
-        "The last column adds the two masses that were cut.",
+        "repaired form. If the reference is cut to the same tokens too, k1 and k3 agree and answer "
+        "a third question, KL(s‖q cut). The weight p/s, if both are logged, makes KL(p‖q) of a "
+        "temperature. Of a cut it makes the kept tokens' part of a sum: that of k1 is no bound; "
+        "that of k3, whose terms are none below 0, is a lower bound of KL(p‖q), from the log-probs "
+        "of drawn tokens alone. The last column adds the two masses that were cut.",
         (
             Table("Means: k1, k3 and repaired with processed log-probs, and what can be said of "
                   "KL(p‖q).", heads, rows),

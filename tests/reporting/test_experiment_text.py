@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -38,3 +39,9 @@ def test_numbers_stand_to_the_right_and_words_to_the_left():
     assert tie.split() == ["a", "tie", "0.002", "0.00250", "differs", "It", "is", "a", "tie."]
     (two,) = [line for line in lines if line.startswith("two")]
     assert two.index("2.0") > tie.index("0.002")
+
+
+def test_without_a_printed_number_there_is_no_empty_table():
+    said = printed([replace(MADE, printed=())], 100)
+    assert "prints no number" in said
+    assert "remark" not in said

@@ -32,3 +32,9 @@ def test_a_gallery_begins_with_a_list_that_leads_to_each():
         assert f'id="{name}"' in page
     assert page.count("<article") == page.count("</article>") == 2
     assert page.index("rerun</h1>") < page.index("<h1>It is 2.") < page.index("<h1>It is 3.")
+
+
+def test_no_table_where_the_document_prints_no_number():
+    page = experiment_page([replace(MADE, printed=())])
+    assert "The document prints no number on this." in page
+    assert page.count("<table") == experiment_page([MADE]).count("<table") - 1

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -38,3 +39,10 @@ def test_numbers_stand_to_the_right_and_words_to_the_left():
     assert tie.split() == ["a", "tie", "0.002", "0.00250", "differs", "It", "is", "a", "tie."]
     (two,) = [line for line in lines if line.startswith("two")]
     assert two.index("2.0") > tie.index("0.002")
+
+
+def test_no_heads_where_the_document_prints_no_number():
+    said = printed([replace(MADE, printed=())], 100)
+    assert "The document prints no number on this.\n\nLimits" in said
+    assert "remark" in printed([MADE], 100)
+    assert "remark" not in said

@@ -45,7 +45,7 @@ def _experiment(one: Experiment) -> str:
             *map(_part, one.parts),
             "<h2>Every number that the document prints</h2>",
             f"<p>{escape(one.verdict())}</p>",
-            _printed(one),
+            _printed(one) if one.printed else "",
             "<h2>Limits</h2>",
             *(f"<p>{escape(limit)}</p>" for limit in one.limits),
             "</article>",

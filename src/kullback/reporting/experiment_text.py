@@ -40,7 +40,8 @@ def _print(one: Experiment, console: Console) -> None:
                 _table(shown.caption, shown.heads, shown.cells(), console)
     console.print(Text("\nEvery number that the document prints", style="bold cyan"))
     console.print(Text(one.verdict()))
-    _table("", PRINTED_HEADS, [printed.cells() for printed in one.printed], console)
+    if one.printed:
+        _table("", PRINTED_HEADS, [printed.cells() for printed in one.printed], console)
     console.print(Text("\nLimits", style="bold cyan"))
     for limit in one.limits:
         console.print(Text(limit))

@@ -35,7 +35,7 @@ def readme(one: Experiment) -> str:
         *(block for part in one.parts for block in _part(part)),
         "## Every number that the document prints",
         one.verdict(),
-        *([_table(PRINTED_HEADS, [it.cells() for it in one.printed])] if one.printed else []),
+        *([_table(PRINTED_HEADS, [p.cells() for p in one.printed])] if one.printed else []),
         "## Limits",
         "\n".join(f"- {limit}" for limit in one.limits),
     ]

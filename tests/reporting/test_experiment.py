@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -42,6 +43,11 @@ def test_ours_has_two_digits_more_and_no_minus_zero():
 
 def test_the_verdict_counts():
     assert MADE.verdict().startswith("1 of 2 printed numbers agree with ours digit for digit; the")
+
+
+def test_a_document_of_words_alone_has_a_verdict_too():
+    made = replace(MADE, printed=())
+    assert made.verdict() == "The document prints no number on this."
 
 
 def test_data_are_plain_and_finite():

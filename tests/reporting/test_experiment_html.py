@@ -34,7 +34,7 @@ def test_a_gallery_begins_with_a_list_that_leads_to_each():
     assert page.index("rerun</h1>") < page.index("<h1>It is 2.") < page.index("<h1>It is 3.")
 
 
-def test_without_a_printed_number_there_is_no_empty_table():
+def test_no_table_where_the_document_prints_no_number():
     page = experiment_page([replace(MADE, printed=())])
-    assert "prints no number" in page
+    assert "The document prints no number on this." in page
     assert page.count("<table") == experiment_page([MADE]).count("<table") - 1

@@ -41,7 +41,8 @@ def test_numbers_stand_to_the_right_and_words_to_the_left():
     assert two.index("2.0") > tie.index("0.002")
 
 
-def test_without_a_printed_number_there_is_no_empty_table():
+def test_no_heads_where_the_document_prints_no_number():
     said = printed([replace(MADE, printed=())], 100)
-    assert "prints no number" in said
+    assert "The document prints no number on this.\n\nLimits" in said
+    assert "remark" in printed([MADE], 100)
     assert "remark" not in said

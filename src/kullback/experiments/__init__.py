@@ -20,6 +20,7 @@ EXPERIMENTS = {
     "four-faces": "One formula, two directions: which candidate wins, and is a KL below 0 a bug?",
     "holes": "Two distributions with one KL: why is k3 good for one and useless for the other?",
     "sampling": "The sampler was filtered: whose KL do k1 and k3 estimate, and what repairs them?",
+    "gradients": "A KL term is differentiated or paid as a reward: where does it drive the policy?",
 }
 
 

@@ -221,7 +221,7 @@ def _scale(axis: str, log: str) -> dict[str, Any]:
 def _axis(axis: str, log: str, rows: Sequence[Row]) -> dict[str, Any]:
     """Ticks at powers of ten alone where the axis goes by them, fewer if they are many."""
     if axis not in log:
-        return {"format": "~g"}
+        return {"format": ".6~g"}  # without digits 20 is told as 2e+1
     field = "at" if axis == "x" else "value"
     sizes = [log10(row[field]) for row in rows if row[field] is not None]
     low, high = floor(min(sizes)), ceil(max(sizes))

@@ -120,7 +120,7 @@ class Experiment:
             A sentence.
         """
         if not self.printed:
-            return "The document prints no number of this."
+            return "The document prints no number on this."
         same, total = sum(one.agrees for one in self.printed), len(self.printed)
         if same == total:
             return f"All {total} printed numbers agree with ours digit for digit."

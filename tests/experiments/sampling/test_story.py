@@ -130,4 +130,4 @@ def test_only_the_policys_kl_moves_with_what_was_cut_off(made):
 def test_a_document_that_prints_no_number_of_it(made):
     one = made("sampling")
     assert one.printed == ()
-    assert one.verdict() == "The document prints no number of this."
+    assert one.verdict() == "The document prints no number on this."

@@ -202,7 +202,7 @@ def test_a_slider_and_the_pointer_turn_what_stands_beside(browser, gallery):
     seen = Seen(browser, gallery)
     seen.open_all()
     dials = seen.tab.locator(".plot:has(input[type=range])").all()
-    assert len(dials) == 2
+    assert len(dials) == 5
     for dial in dials:
         dial.scroll_into_view_if_needed()
         drawing, slider = dial.locator("svg"), dial.locator("input[type=range]")

@@ -200,7 +200,11 @@ def _second_order() -> Part:
     figures = []
     for share, ends, title in (
         (None, (0.08, 1.3), "Between shifted normals the quadratic is the KL itself, at any size."),
-        (ONE, (0.05, 1.6), "Where a token of 1 % is raised a KL of 0.01 is half above it."),
+        (
+            ONE,
+            (0.05, 1.6),
+            "Where a token of 1 % is raised a KL of 0.01 is 1.5 times its quadratic.",
+        ),
     ):
         points = []
         for t in np.geomspace(*ends, 40):
@@ -211,7 +215,8 @@ def _second_order() -> Part:
             ]
         figures.append(
             curves(title, points, "KL(p‖q), nats", "divergence over the quadratic", log="x",
-                   level=(1.0, ""))
+                   level=(1.0, ""),
+                   note="" if share is None else "The mean of k2 lies on 1.")
         )  # fmt: skip
     moved: dict[str, tuple[float | None, int]] = {"normals": (None, 1)}
     moved |= {f"{100 * share:g} %": (share, 1) for share in SHARES}

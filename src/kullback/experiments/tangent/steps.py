@@ -113,6 +113,10 @@ class Run:
         """The expected reward after each step."""
         return [float(policy @ REWARD) for policy in self.policies]
 
+    def moved(self) -> int:
+        """How many steps were taken before there was nothing left to gain."""
+        return sum(taken > 0 for taken in self.taken())
+
     def reached(self, reward: float) -> int:
         """The first step with such a reward."""
         return next(step for step, value in enumerate(self.rewards()) if value >= reward)

@@ -74,3 +74,11 @@ def test_a_dial_has_a_slider_over_all_settings_and_what_turns_is_filtered(kind):
     assert (slider["min"], slider["max"], slider["step"]) == (0.1, 0.3, 0.1)
     assert chosen["value"] == [{"at": 0.1}]
     assert any(layer.get("transform") == TURNS for layer in beside["layer"])
+
+
+def test_a_name_may_hold_what_would_end_or_part_a_path():
+    rows = [{**row, "series": f"{row['series']}'s [0.5]"} for row in ROWS]
+    reading = curves("t", rows, "x", "y").spec["layer"][-1]
+    _, first, _ = reading["encoding"]["tooltip"]
+    assert first["field"] == r"k1\'s \[0\.5\]"
+    assert first["title"] == "k1's [0.5]"

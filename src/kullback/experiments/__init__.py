@@ -19,6 +19,7 @@ EXPERIMENTS = {
     "gaussian": "Two normal policies a shift apart: how noisy are k1, k2 and k3?",
     "four-faces": "One formula, two directions: which candidate wins, and is a KL below 0 a bug?",
     "holes": "Two distributions with one KL: why is k3 good for one and useless for the other?",
+    "tangent": "KL as a gap, as a quadratic, as a limit on steps: how far does each carry?",
     "sampling": "The sampler was filtered: whose KL do k1 and k3 estimate, and what repairs them?",
     "gradients": "A KL term is differentiated or paid as a reward: where does it drive the policy?",
 }

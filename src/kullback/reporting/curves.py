@@ -5,6 +5,7 @@ They look as those of ``figures`` do, and the pointer reads all curves at once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from math import ceil, floor, log10
 from typing import Any
@@ -304,9 +305,14 @@ def _reading(rows: Sequence[Row], x: str, log: str) -> dict[str, Any]:
         "encoding": {
             "x": {"field": "at", "type": "quantitative", "title": x, "scale": _scale("x", log)},
             "opacity": {"condition": {"param": "near", "empty": False, "value": 0.7}, "value": 0},
-            "tooltip": [_tip("at", x), *(_tip(name, name) for name in series)],
+            "tooltip": [_tip("at", x), *(_tip(_path(name), name) for name in series)],
         },
     }
+
+
+def _path(name: str) -> str:
+    """A field as Vega is told it: what would end or part a path is marked as a letter."""
+    return re.sub(r"([\[\].'\"\\])", r"\\\1", name)
 
 
 def _tip(field: str, title: str) -> dict[str, Any]:

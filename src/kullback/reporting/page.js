@@ -6,7 +6,8 @@ const fitted = (spec, width, axes) => {
   const { width: _width, autosize: _autosize, height: _height, ...rest } = spec;
   const columns = width < 640 ? 1 : spec.concat.length;
   const each = Math.floor(width / columns - axes);
-  return { ...rest, columns, concat: spec.concat.map((view) => ({ ...view, width: each })) };
+  const sized = (view) => ({ ...view, width: Math.min(each, view.width ?? each) });
+  return { ...rest, columns, concat: spec.concat.map(sized) };
 };
 // Labels may take more than was thought: then again, as much narrower as they are too wide.
 const draw = async (place, axes = 64) => {

@@ -152,7 +152,8 @@ def parameters(fn: Callable[..., Any], arguments: Mapping[str, str] | None) -> d
         elif parameter.default is parameter.empty:
             raise ValueError(
                 f"{name_of(fn)} needs {name!r}, and nothing says what that is: say "
-                f"arguments={{{name!r}: ...}} with one of {', '.join(GIVEN)}; or give it a value "
+                f"arguments={{{name!r}: ...}} (--argument {name}=...) with one of "
+                f"{', '.join(GIVEN)}; or give it a value "
                 "(functools.partial, a lambda)"
             )
     found |= {name: key for name, key in said.items() if name not in found}

@@ -37,7 +37,7 @@ def enumerated(kinds, rows):
 
 
 def test_two_tokens_are_those_of_the_enumeration(monkeypatch):
-    full = kb.worlds.CLEAN_WORLDS["prompt_effects"](1)
+    full = measure.world(1)
     small = {
         role: table[::32, :12] - np.log(np.exp(table[::32, :12]).sum(axis=1, keepdims=True))
         for role, table in full.log_probs.items()

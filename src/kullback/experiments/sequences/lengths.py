@@ -97,7 +97,7 @@ def _binary(p: float, q: float) -> float:
 
 def share(end: float, lengths: Values | NDArray[np.int64]) -> Values:
     """Of the sequences that have a length, where a token is the last with that probability."""
-    return end * (1 - end) ** (lengths - 1.0)
+    return np.asarray(end * (1 - end) ** (lengths - 1.0), dtype=np.float64)
 
 
 def drawn(ends: Ends, sequences: int, seed: int) -> dict[str, tuple[float, float]]:

@@ -49,8 +49,8 @@ def normal(shift: float, length: int) -> Spread:
     k1 = length * shift**2
     token = length * (shift**2 + noise)
     one = _sums(k1, length * jeffreys, length * np.log1p(chi2))
-    return Spread(total, *(float(np.sqrt(v)) / total for v in (k1, token, one)), 0.0, 0.0,
-                  float(np.sqrt((1 / SHARE - 1) * token)) / total)  # fmt: skip
+    sd = [float(np.sqrt(v)) / total for v in (k1, token, one, (1 / SHARE - 1) * token)]
+    return Spread(total, sd[0], sd[1], sd[2], exact=0.0, subset=0.0, corrected=sd[3])
 
 
 def _sums(k1: float, jeffreys: float, log_square: Any) -> float:

@@ -19,7 +19,8 @@ from kullback.experiments.sequences.measure import (
 from kullback.reporting.curves import curves, dial, profiles
 from kullback.reporting.experiment import Experiment, Part, Table
 
-LENGTHS = tuple(int(n) for n in np.unique(np.geomspace(1, 1024, 41).round()))
+LENGTHS = tuple(int(n) for n in np.unique(np.geomspace(1, 512, 41).round()))
+WORLDS = (("alike", 1), ("differ", 32))  # prompts, and how many kinds of them
 FEW = (16, 64, 256, 1024)
 DRIFTS = (0.1, 0.2)
 LONG = 1000
@@ -54,7 +55,7 @@ def run(seed: int) -> Experiment:
         f"{near.k1:.2f} with k1, {near.sums:.1f} with k3 of the sum. And where lengths are random, "
         f"a mean per sequence of k1 or k3 is another number: {k1:.0f} and {k3:.0f} times the KL "
         "where the policies differ in their ends alone.",
-        method="All standard deviations and means are sums over outcomes of kb.k1 and kb.k3: for "
+        method="All standard deviations (sd) and means are sums over outcomes of kb.k1 and kb.k3: for "
         "normal log-ratios by the divergences of normal policies, for 256 prefixes from their "
         "tables, for three tokens over every sequence, for random lengths as closed sums over the "
         "length. Draws stand beside them with their distance in exact standard errors (z).",
@@ -134,20 +135,22 @@ def _batches(seed: int) -> Part:
 
 
 def _between() -> Part:
-    shown = ("k1", "tokens", "exact", "subset")
-    points = [row for n in LENGTHS if n >= 16 for row in _points(n, prompts(32, n), shown)]
+    points = [
+        {"at": n, "series": f"{NAMES[name]}, {what}", "value": getattr(prompts(kinds, n), name)}
+        for n in LENGTHS for name in ("k1", "exact") for what, kinds in WORLDS
+    ]  # fmt: skip
     floor = prompts(32, 10**9).exact
     figure = curves(
         "Where prompts differ, longer sequences soon stop helping, whatever the estimator.",
         points, "tokens of the sequence", "sd of one sequence / its KL", log="xy",
-        level=(floor, f"spread of the prompts' KLs: {floor:.2f}"),
-        note="The same 256 prefixes, 8 for each of 32 kinds of prompts. k3 of the sum is above the "
-        "picture.",
+        level=(floor, ""),
+        note="Alike: every prompt meets the same 256 prefixes. Differ: 8 of them for each of 32 "
+        f"kinds of prompts, whose KLs spread by {floor:.2f} of their mean (dotted).",
     )  # fmt: skip
     names = ("k1", "tokens", "exact", "subset", "corrected", "sums")
     rows = [
-        (f"{what}, {n:,} tokens", *(getattr(prompts(kinds, n), name) for name in names))
-        for what, kinds in (("prompts alike", 1), ("prompts differ", 32)) for n in FEW
+        (f"prompts {what}, {n:,} tokens", *(getattr(prompts(kinds, n), name) for name in names))
+        for what, kinds in WORLDS for n in FEW
     ]  # fmt: skip
     small = [
         (f"{what}: {name}", mean, variance, float(np.sqrt(variance)) / mean)
@@ -162,7 +165,7 @@ def _between() -> Part:
         f"prompts are alike and {differ.k1 / differ.exact:.2f} times where they differ: then more "
         "prompts help, not more tokens. The exact KL at one prefix of 16 still beats k1. "
         "Corrected by k3 at every token it is worse here: k3 scatters around a prefix's KL by more "
-        "than prefixes differ, and the correction carries that noise 16-fold.",
+        "than prefixes differ, and the correction carries 15 times its variance.",
         (figure,
          Table("Sd of one sequence over its KL. One of 16: prefixes chosen at random are scored "
                "over the whole vocabulary.",
@@ -195,10 +198,12 @@ def _ends(seed: int) -> Part:
     )  # fmt: skip
     found = drawn(EOS, DRAWS, seed)
     rows = [
-        (name, EOS.token_mean(one), EOS.sequence_mean(one), *found[name])
-        for name, one in FORMULAS.items()
+        *(
+            (name, EOS.token_mean(one), EOS.sequence_mean(one), *found[name])
+            for name, one in FORMULAS.items()
+        ),
+        ("Rao-Blackwell", EOS.kl, EOS.kl, None, None),
     ]
-    rows.append(("Rao-Blackwell", EOS.kl, EOS.kl, None, None))
     ratio = EOS.sequence_mean(kb.k1) - EOS.sequence_mean(kb.k3)
     return Part(
         "Random lengths",
@@ -247,7 +252,7 @@ def _infinite() -> Part:
 
 def _by_length() -> Part:
     points = []
-    for n in np.unique(np.geomspace(2, 512, 60).round().astype(int)):
+    for n in np.unique(np.geomspace(8, 512, 60).round().astype(int)):
         for name, one in FORMULAS.items():
             value = EOS.between(one, int(n), int(n))
             points.append({"at": int(n), "series": f"mean of {name}", "value": value})
@@ -257,7 +262,8 @@ def _by_length() -> Part:
         "Split by length, k1 falls from above the KL to below 0, and no more data mends it.",
         points, "tokens of the sequence", "nats per token", log="x",
         marks={crossing: "k1 is 0"},
-        note="Policies that end at 0.02 and at 0.01. At one token k1 is log 2 = 0.69 nats.",
+        note="Policies that end at 0.02 and at 0.01. At one token, left of the picture, k1 is "
+        "log 2 = 0.69 nats.",
     )  # fmt: skip
     rows = [
         (f"{low} to {high}", *(EOS.between(one, low, high) for one in FORMULAS.values()), EOS.kl)

@@ -55,8 +55,8 @@ def run(seed: int) -> Experiment:
         f"{near.k1:.2f} with k1, {near.sums:.1f} with k3 of the sum. And where lengths are random, "
         f"a mean per sequence of k1 or k3 is another number: {k1:.0f} and {k3:.0f} times the KL "
         "where the policies differ in their ends alone.",
-        method="All standard deviations (sd) and means are sums over outcomes of kb.k1 and kb.k3: for "
-        "normal log-ratios by the divergences of normal policies, for 256 prefixes from their "
+        method="All standard deviations (sd) and means are sums over outcomes of kb.k1 and kb.k3: "
+        "for normal log-ratios by the divergences of normal policies, for 256 prefixes from their "
         "tables, for three tokens over every sequence, for random lengths as closed sums over the "
         "length. Draws stand beside them with their distance in exact standard errors (z).",
         parts=(

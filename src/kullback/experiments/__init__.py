@@ -22,6 +22,7 @@ EXPERIMENTS = {
     "tangent": "KL as a gap, as a quadratic, as a limit on steps: how far does each carry?",
     "sampling": "The sampler was filtered: whose KL do k1 and k3 estimate, and what repairs them?",
     "gradients": "A KL term is differentiated or paid as a reward: where does it drive the policy?",
+    "epsilon": "A KL is infinite and ε makes it finite: whose number is it then?",
 }
 
 

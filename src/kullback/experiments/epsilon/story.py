@@ -11,7 +11,7 @@ from kullback.reporting.curves import curves, dial, profiles
 from kullback.reporting.experiment import Experiment, Part, Table
 
 SHARE = 0.1  # of p in the skew KL
-COLORS = {"p, stays": "var(--dim)", "q, moves": "var(--blue)"}
+COLORS = {"p, stays": "var(--dim)", "q, moves": "var(--blue)", "first disjoint q": "var(--orange)"}
 FORCES = {
     "log-probs as they are": (None, 0.0),
     "q + ε, ε = 1e-6": (ADDED, 1e-6),
@@ -197,9 +197,10 @@ def _apart(seed: int) -> Part:
             {"at": shift, "series": name, "value": value}
             for name, value in apart.distances(shift).items()
         ]
+    fixed = heights(0.0, "p, stays") + heights(apart.WIDTH, "first disjoint q")
     figure = dial(
         "From a distance of 2 on the supports are disjoint, and only Wasserstein sees them move.",
-        points, profiles(heights(0.0, "p, stays"), turned, "place", "density", COLORS),
+        points, profiles(fixed, turned, "place", "density", COLORS),
         "distance", "share of its largest value", named="distance", start=1.2,
         marks={0.1: "KL infinite", apart.WIDTH: "disjoint"},
         note="KL has no curve: it is 0 at distance 0 and infinite from the first step on.",

@@ -193,11 +193,12 @@ def profiles(
     others = [row for row in fixed if row["series"] != first]
     thin = {"type": "line", "strokeWidth": 1.5, "strokeDash": [4, 3]}
     thick = {"type": "line", "strokeWidth": 3}
-    layers = [
+    layers: list[dict[str, Any]] = [
         {"data": {"values": filled}, "mark": {"type": "area", "opacity": 0.35}},
-        {"data": {"values": others}, "mark": thin},
         {"data": {"values": list(turned)}, "transform": TURNS, "mark": thick},
     ]
+    if others:  # Vega warns of a layer without data
+        layers.insert(1, {"data": {"values": others}, "mark": thin})
     return {"layer": [one | {"encoding": shared} for one in layers]}
 
 

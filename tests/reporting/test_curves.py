@@ -82,3 +82,13 @@ def test_a_name_may_hold_what_would_end_or_part_a_path():
     _, first, _ = reading["encoding"]["tooltip"]
     assert first["field"] == r"k1\'s \[0\.5\]"
     assert first["title"] == "k1's [0.5]"
+
+
+def test_no_layer_is_without_data():
+    """Vega warns of one."""
+    two = turning("profiles")["layer"]
+    fixed = [{"x": 0.0, "series": series, "value": 0.4} for series in COLORS]
+    turned = [{"x": 0.0, "series": "q", "value": 0.6, "at": 0.1}]
+    three = profiles(fixed, turned, "x", "density", COLORS)["layer"]
+    assert (len(two), len(three)) == (2, 3)
+    assert all(layer["data"]["values"] for layer in (*two, *three))

@@ -11,6 +11,8 @@ from types import ModuleType
 
 import pytest
 
+import kullback as kb
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -241,3 +243,34 @@ def test_what_an_estimate_costs_per_step():
     assert said
     assert int(said[1]) == round(found["tokens"] / 1000)
     assert int(said[2]) == round(found["cpu_time"]["kb.estimate, auto"]["ms"])
+
+
+def test_how_noisy_the_gradients_are():
+    """What docs/which-loss.md and the docstring of kb.advantage say of results/gradients.json."""
+    found = json.loads((ROOT / "results" / "gradients.json").read_text(encoding="utf-8"))["forms"]
+    keys = ("world", "gradient", "sampler", "weights", "prefixes", "form")
+    needs = {tuple(one[k] for k in keys): one["sequences_for_a_tenth"] for one in found
+             if one["learn"] == "p"}  # fmt: skip
+
+    def shares(form: str, beside: str, gradient: str) -> list[float]:
+        return [
+            needs[(*key[:-1], form)] / needs[key]
+            for key in needs
+            if key[-1] == beside and key[1] == gradient and (*key[:-1], form) in needs
+        ]
+
+    exact = shares("rao_blackwell", "k2", "token") + shares("rao_blackwell", "score", "sequence")
+    assert 1 / 6.5 < min(exact) < max(exact) < 1 / 2
+    halves = shares("ratio_k3", "score", "sequence")
+    assert 0.4 < min(halves) < max(halves) < 0.65
+    baseline = [
+        share - 1
+        for gradient in ("token", "sequence")
+        for share in shares("score, baseline exact KL", "score", gradient)
+    ]
+    assert (round(100 * min(baseline), 1), round(100 * max(baseline))) == (0.6, 25)
+    assert shares("ratio_k3", "k2", "token") == pytest.approx([1.0] * 12)
+    near = [one for one in shares("ratio_k1", "k2", "token") if one > 100]
+    assert len(near) == 6
+    assert (round(min(near)), round(max(near))) == (189, 263)
+    assert "adds 0.6 to 25 %" in (kb.advantage.__doc__ or "")

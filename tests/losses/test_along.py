@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -26,33 +28,38 @@ EXPECTED = {
 }
 
 
+def _sum(values: Any, lengths: Any, xp: Any, which: str) -> Any:
+    return getattr(Along(values, lengths, xp), which)(values)
+
+
 @pytest.mark.parametrize("sums", EXPECTED)
 def test_packed_and_padded_rows_have_the_same_sums(library, sums):
     lengths = library.xp.asarray(LENGTHS)
-    packed = getattr(Along((8,), lengths, library.xp), sums)(library.array(FLAT))
+    packed = _sum(library.array(FLAT), lengths, library.xp, sums)
     assert to_numpy(packed, "").tolist() == EXPECTED[sums]
-    grid = getattr(Along((3, 4), None, library.xp), sums)(library.array(padded()))
+    grid = _sum(library.array(padded()), None, library.xp, sums)
     kept = np.arange(4) < np.array(LENGTHS)[:, None]
     assert to_numpy(grid, "")[kept].tolist() == EXPECTED[sums]
 
 
 def test_an_infinity_stays_in_its_sequence(library):
-    along = Along((4,), library.xp.asarray([2, 2]), library.xp)
     values = library.array([np.inf, 1.0, 2.0, 3.0])
+    along = Along(values, library.xp.asarray([2, 2]), library.xp)
     assert to_numpy(along.to_here(values), "").tolist() == [np.inf, np.inf, 2.0, 5.0]
     assert to_numpy(along.from_here(values), "").tolist() == [np.inf, 1.0, 5.0, 3.0]
 
 
 def test_an_empty_sequence_between_two_is_passed_over(library):
-    along = Along((3,), library.xp.asarray([2, 0, 1]), library.xp)
-    assert to_numpy(along.to_here(library.array([1.0, 1.0, 1.0])), "").tolist() == [1.0, 2.0, 1.0]
+    ones = library.array([1.0, 1.0, 1.0])
+    along = Along(ones, library.xp.asarray([2, 0, 1]), library.xp)
+    assert to_numpy(along.to_here(ones), "").tolist() == [1.0, 2.0, 1.0]
 
 
 def test_a_sum_can_be_traced_and_differentiated(traceable):
     lengths = traceable.xp.asarray(LENGTHS)
 
     def squared(values):
-        return (Along((8,), lengths, traceable.xp).to_here(values) ** 2).sum()
+        return (Along(values, lengths, traceable.xp).to_here(values) ** 2).sum()
 
     values = traceable.array(FLAT)
     slope = traceable.traced(traceable.gradient(lambda x: squared(x)))(values)[0]
@@ -60,3 +67,9 @@ def test_a_sum_can_be_traced_and_differentiated(traceable):
     ends = np.cumsum(LENGTHS)
     rows = np.split(2 * to_here, ends[:-1])
     assert to_numpy(slope, "").tolist() == joined([np.cumsum(row[::-1])[::-1] for row in rows])
+
+
+@pytest.mark.parametrize("lengths", [3, [], [[1, 2]]])
+def test_lengths_are_one_number_for_each_sequence(lengths):
+    with pytest.raises(ValueError, match="the number of tokens of each sequence"):
+        Along(np.ones(3), lengths, np)

@@ -310,3 +310,12 @@ def test_a_batch_that_is_all_that_is_drawn_needs_no_pooled_sums(
     truth = claimed(lang, "KL(p||q)", learn, gradient, setting, aggregate)
     assert abs(found - truth).item() < 1e-12
     assert same(lang.slope(found), lang.slope(truth))
+
+
+def test_a_length_that_is_held_fixed_bends_the_gradient_by_a_fifth():
+    """What docs/value-is-not-gradient.md says of this language."""
+    lang = language("eos")
+    total = lang.expected(lang.along(lang.kl("current", "reference")).sum(-1), "current")
+    length = lang.length("current")
+    right, held = lang.slope(total / length), lang.slope(total / length.detach())
+    assert round(np.linalg.norm(held - right) / np.linalg.norm(right), 2) == 0.20

@@ -210,6 +210,11 @@ def test_a_token_that_q_rules_out_makes_the_loss_infinite_and_a_clamp_says_so(tr
     value, gradients = slopes(traceable, {"log_p": P, "log_q": q})
     assert np.isposinf(value)
     assert np.isfinite(gradients["log_p"]).all()
+    for form in ("k1", "k3"):
+        value, gradients = slopes(traceable, {"log_p": P, "log_q": q}, learn="q", form=form)
+        assert np.isposinf(value)
+        assert np.isfinite(gradients["log_q"]).all()
+        assert not gradients["log_q"][:, 2].any()
     kl = np.where(np.arange(6) == 2, np.inf, KL)
     value, gradients = slopes(traceable, ON, exact=kl, gradient="sequence")
     assert np.isposinf(value)
@@ -238,6 +243,16 @@ def test_a_sampler_that_draws_what_p_cannot_leaves_the_value_unbiased():
         for i in range(3)
     ]
     assert s @ values == pytest.approx(0.6 * np.log(1.2) + 0.4 * np.log(2.0), rel=1e-12)
+
+
+def test_all_of_it_stays_on_the_device_of_the_log_probs():
+    """A device without numbers refuses to meet another: the host is never asked."""
+    torch = pytest.importorskip("torch")
+    logs = {name: torch.empty(7, device="meta") for name in NAMES}
+    for options in ({}, {"gradient": "sequence"}, {"form": "ratio_k1", "prefixes": "p"}):
+        assert kb.loss(**logs, lengths=[3, 4], **options).device.type == "meta"
+    found = kb.advantage(**{n: logs[n] for n in NAMES[:2]}, lengths=[3, 4], gradient="sequence")
+    assert found.device.type == "meta"
 
 
 def test_an_empty_mask_is_no_number(traceable):

@@ -119,6 +119,8 @@ REFUSED = [
     (kb.penalty, {"form": "k4"}, "is none of k1, k2"),
     (kb.penalty, {"exact": K1}, "takes exact="),
     (kb.penalty, {"form": "exact", "biased": True}, "takes exact="),
+    (kb.penalty, {"form": "exact", "biased": True, "exact": K1[:, :2]}, r"shape \(2, 2\)"),
+    (kb.advantage, {"exact": K1[0]}, r"shape \(3,\), the tokens \(2, 3\)"),
     (kb.advantage, {"form": "exact"}, "is a baseline here"),
     (kb.advantage, {"gradient": "both"}, "is none of token, sequence"),
     (kb.advantage, {"top_log_p": K1}, "give one baseline"),

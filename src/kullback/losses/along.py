@@ -4,34 +4,37 @@ from __future__ import annotations
 
 from typing import Any
 
-from kullback.arrays import own
-
 
 class Along:
     """The sequences of a batch, as what a sum along them has to know.
 
     Args:
-        shape: Of the values: [sequences, tokens], or [tokens] with lengths.
+        values: Any of those to be summed, for their shape and device: [sequences, tokens], or
+            [tokens] with lengths.
         lengths: The tokens of each sequence of flat values, [sequences]; None for padded ones.
         xp: The namespace of the values.
 
+    Raises:
+        ValueError: The lengths are no list of numbers.
+
     Example:
         >>> import numpy as np
-        >>> packed = Along((5,), [2, 3], np)
+        >>> packed = Along(np.ones(5), [2, 3], np)
         >>> packed.to_here(np.ones(5)).tolist(), packed.from_here(np.ones(5)).tolist()
         ([1.0, 2.0, 1.0, 2.0, 3.0], [2.0, 1.0, 3.0, 2.0, 1.0])
     """
 
-    def __init__(self, shape: tuple[int, ...], lengths: Any, xp: Any) -> None:
-        self._xp, self._size = xp, shape[-1]
+    def __init__(self, values: Any, lengths: Any, xp: Any) -> None:
+        self._xp, self._size = xp, values.shape[-1]
         self._before = self._behind = None
         if lengths is None:
             return
-        cuts = own(lengths, xp)
+        torch = xp.__name__ == "torch"
+        cuts = xp.as_tensor(lengths, device=values.device) if torch else xp.asarray(lengths)
+        if cuts.ndim != 1 or not cuts.shape[0]:
+            raise ValueError("lengths: give the number of tokens of each sequence, one for each")
         ends = xp.cumsum(cuts, 0)
-        place = xp.cumsum(xp.ones(shape, dtype=cuts.dtype), 0) - 1
-        if xp.__name__ == "torch":
-            ends, place = ends.to(cuts.device), place.to(cuts.device)
+        place = xp.cumsum(xp.ones_like(values, dtype=cuts.dtype), 0) - 1
         owner = xp.clip(xp.searchsorted(ends, place, side="right"), 0, cuts.shape[0] - 1)
         self._before = place - (ends - cuts)[owner]
         self._behind = ends[owner] - 1 - place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class ClampBias:
             return (
                 f"The clamp changes none of {self.tokens} tokens: {self.mean:.4g} nats per token."
             )
-        relative = f" ({self.bias / self.mean:+.0%})" if self.mean else ""
+        relative = f" ({self.bias / self.mean:+.0%})" if 0 < abs(self.mean) < inf else ""
         return (
             f"The clamp changes {share}: {self.form} is {self.clamped_mean:.4g} nats per token "
             f"rather than {self.mean:.4g}{relative}, and these tokens have no gradient."

@@ -7,9 +7,10 @@ From sampled tokens, whatever is differentiated, the gradient comes out as
 (d log q where q learns). A form is therefore a formula for c_t: what autograd makes of k1, k2, k3
 with the weight held constant or differentiated too, of a score function, and so on. Here
 x = log p/q of the token, r = q/p, v the weight of the token by the question, X the sum of x over
-its sequence and V the weight of the sequence, b a baseline, and m the mean per token, where that is
-what is differentiated, else 0. ``CLAIMS`` says whose gradient the mean is; tests/losses proves it
-by enumeration.
+its sequence and V the weight of the sequence, b a baseline, and m the mean per token, where that
+is what is differentiated, else 0. Under the weight of the sequence the sums of the ratio forms are
+over all u, since every token is in that weight. ``CLAIMS`` says whose gradient the mean is;
+tests/losses proves it by enumeration.
 """
 
 from __future__ import annotations

@@ -221,6 +221,7 @@ def _slope(
         mean = held(own(step.at("token_mean"), xp), xp)
         mean = xp.where(xp.isinf(mean), 0.0, mean)
     learner = tokens.log_p if claim.learn == "p" else tokens.log_q
+    learner = xp.where(xp.isinf(learner), 0.0, learner)  # the value says so; it has no gradient
     if exact is None:
         return learner * coefficients(
             tokens,

@@ -96,7 +96,7 @@ def tokens_of(
     ratio = held(log_q, xp) - held(log_p, xp)
     if clamp is not None:
         ratio = xp.clip(ratio, -clamp, clamp)
-    along = Along(tuple(p.shape), lengths, xp)
+    along = Along(p, lengths, xp)
     single = xp.where(possible, held(p, xp) - held(s, xp), IMPOSSIBLE)
     here, before = _log_weights(single, weights, along, xp)
     q_alone = xp.where(possible, 0.0, xp.exp(xp.where(possible, 0.0, before + held(q - s, xp))))

@@ -249,7 +249,8 @@ def test_all_of_it_stays_on_the_device_of_the_log_probs():
     """A device without numbers refuses to meet another: the host is never asked."""
     torch = pytest.importorskip("torch")
     logs = {name: torch.empty(7, device="meta") for name in NAMES}
-    for options in ({}, {"gradient": "sequence"}, {"form": "ratio_k1", "prefixes": "p"}):
+    every_kind: list[dict[str, Any]] = [{}, {"gradient": "sequence"}, {"prefixes": "p"}]
+    for options in every_kind:
         assert kb.loss(**logs, lengths=[3, 4], **options).device.type == "meta"
     found = kb.advantage(**{n: logs[n] for n in NAMES[:2]}, lengths=[3, 4], gradient="sequence")
     assert found.device.type == "meta"

@@ -59,6 +59,6 @@ def test_what_cannot_be_measured_is_refused(options, message):
 
 
 def test_a_clamp_makes_an_infinite_mean_finite_and_says_no_share_of_it():
-    logs = {"log_p": [[-1.0, -1.0]], "log_q": [[-np.inf, -1.0]]}
+    logs: dict[str, Any] = {"log_p": [[-1.0, -1.0]], "log_q": [[-np.inf, -1.0]]}
     said = str(kb.clamp_bias(**logs, form="k1", value=10.0))
     assert "5 nats per token rather than inf, and" in said

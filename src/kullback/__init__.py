@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from kullback.diagnosis.who_sampled import WhoSampled, who_sampled
     from kullback.dumps import Dump, demo_path, read, write
     from kullback.estimation.compare import Comparison, compare
+    from kullback.estimation.drift import Drift, split_drift
     from kullback.estimation.estimate import Estimate, estimate
+    from kullback.estimation.policies import PolicyPair, policy_questions, policy_table
     from kullback.estimation.summary import Summary, summarize
     from kullback.explaining.explain import explain
     from kullback.explaining.explanation import Explanation
@@ -49,7 +51,9 @@ _HOMES = {
     "diagnosis.who_sampled": ("WhoSampled", "who_sampled"),
     "dumps": ("Dump", "demo_path", "read", "write"),
     "estimation.compare": ("Comparison", "compare"),
+    "estimation.drift": ("Drift", "split_drift"),
     "estimation.estimate": ("Estimate", "estimate"),
+    "estimation.policies": ("PolicyPair", "policy_questions", "policy_table"),
     "estimation.summary": ("Summary", "summarize"),
     "explaining.explain": ("explain",),
     "explaining.explanation": ("Explanation",),
@@ -76,6 +80,7 @@ __all__ = [
     "Columns",
     "Comparison",
     "Diagnosis",
+    "Drift",
     "Dump",
     "Estimate",
     "Evidence",
@@ -83,6 +88,7 @@ __all__ = [
     "Finding",
     "HeadKL",
     "LossClaim",
+    "PolicyPair",
     "PromptSums",
     "Question",
     "Shape",
@@ -117,10 +123,13 @@ __all__ = [
     "other_direction",
     "pack",
     "penalty",
+    "policy_questions",
+    "policy_table",
     "prompt_sums",
     "read",
     "report",
     "shape",
+    "split_drift",
     "summarize",
     "totals",
     "who_sampled",

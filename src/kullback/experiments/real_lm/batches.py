@@ -38,6 +38,10 @@ class Batches:
         """The root mean squared error that these batches had."""
         return float(np.sqrt(np.mean((getattr(self, method) - self.kl) ** 2)))
 
+    def better(self) -> float:
+        """That of k1 or k3, whichever was smaller."""
+        return min(self.error("k1"), self.error("k3"))
+
     def usual(self, method: str) -> float:
         """The error that half of the batches stay below."""
         return float(np.median(np.abs(getattr(self, method) - self.kl)))

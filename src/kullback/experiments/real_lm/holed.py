@@ -22,14 +22,14 @@ def table_of_p() -> Table:
     rows = []
     for row in holes()["in p"]:
         where, name, position = _where(row)
-        word = f"{plain(row['likeliest'])}: p {row['p']:.2f}, q {row['q']:.2g}"
-        beyond = (row["p_beyond"], row["q_beyond"])
-        rows.append((where, name, position, word, *beyond, row["kl"], row["chi2"]))
-    heads = ("before it", "pair", "place, from 0", "p's likeliest token", "p beyond", "q beyond",
-             "KL", "χ²")  # fmt: skip
+        shares = (row[key] for key in ("p", "q", "p_beyond", "q_beyond"))
+        rows.append((where, name, position, plain(row["likeliest"]), *shares, row["kl"],
+                     row["chi2"]))  # fmt: skip
+    heads = ("before it", "pair", "place, from 0", "p's likeliest token", "p", "q", "p beyond",
+             "q beyond", "KL", "χ²")  # fmt: skip
     return Table(
-        "In p: q goes where p hardly does. The five, three and two worst prefixes of each pair; "
-        "“beyond” is the mass outside p's 20 likeliest tokens.",
+        "In p: q goes where p hardly does. The worst prefixes of each pair; p and q of p's "
+        "likeliest token, and “beyond”, the mass outside p's 20 likeliest tokens.",
         heads,
         rows,
     )

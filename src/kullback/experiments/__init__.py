@@ -25,6 +25,7 @@ EXPERIMENTS = {
     "sequences": "A KL of whole sequences from their tokens: what does length do to each estimate?",
     "epsilon": "A KL is infinite and ε makes it finite: whose number is it then?",
     "occupancy": "The KL per action is small and nothing is clipped: has the policy moved?",
+    "real-lm": "Pairs of a real language model: smooth or holed, and is k1 the one to use?",
 }
 
 

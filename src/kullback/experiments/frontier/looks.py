@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 import kullback as kb
 from kullback.experiments.frontier.measure import LENGTH, LOG_Q, TREE, Values, place
@@ -19,6 +20,8 @@ from kullback.experiments.frontier.training import (
     by_word,
     climbed,
 )
+
+Places = NDArray[np.intp]
 
 STEPS_LOGGED = range(0, STEPS + 1, EVERY)
 ESTIMATORS = ("k1", "k3", "Rao-Blackwell")
@@ -70,6 +73,11 @@ def checkpoints() -> tuple[Checkpoint, ...]:
     return tuple(found)
 
 
+def top() -> Checkpoint:
+    """The checkpoint with the highest gold reward."""
+    return max(checkpoints(), key=lambda one: one.gold)
+
+
 @cache
 def logged(seed: int) -> dict[str, Values]:
     """By estimator, what many runs log of the same batches, [runs, checkpoints]."""
@@ -83,7 +91,7 @@ def logged(seed: int) -> dict[str, Values]:
     return {name: np.stack(columns, axis=1) for name, columns in found.items()}
 
 
-def stops(read: Values, limit: float) -> Values:
+def stops(read: Values, limit: float) -> Places:
     """The first checkpoint of each run at which it reads more than the limit; else the last."""
     over = read > limit
     return np.where(over.any(axis=1), over.argmax(axis=1), read.shape[1] - 1)

@@ -52,9 +52,14 @@ class Place:
     gold: float
 
 
+def stands(p: Values) -> dict[str, Values]:
+    """The fields of ``Place``, of policies given by the probabilities of all answers."""
+    return {"kl": np.asarray(kb.divergence(p, Q)), "proxy": p @ PROXY, "gold": p @ GOLD}
+
+
 def place(p: Values) -> Place:
-    """Of the probabilities of all answers."""
-    return Place(float(kb.divergence(p, Q)), float(p @ PROXY), float(p @ GOLD))
+    """Of one policy."""
+    return Place(**{field: float(value) for field, value in stands(p).items()})
 
 
 def table(p: Values) -> Values:
@@ -78,7 +83,7 @@ def tilted(beta: float) -> Values:
 def levels() -> tuple[Values, Values]:
     """The proxy rewards that occur, and the reference's probability of each."""
     worth, which = np.unique(PROXY, return_inverse=True)
-    return worth, np.bincount(which, weights=Q)
+    return worth, np.bincount(which, weights=Q).astype(np.float64)
 
 
 def best_of(n: float) -> Values:

@@ -9,7 +9,6 @@ import numpy as np
 from kullback.experiments.frontier import looks, training
 from kullback.experiments.frontier.measure import (
     WORDS,
-    Place,
     Q,
     Values,
     at_kl,
@@ -18,13 +17,17 @@ from kullback.experiments.frontier.measure import (
     levels,
     mix,
     place,
+    stands,
     summit,
+    table,
     tilted,
 )
-from kullback.experiments.frontier.picture import hill, ways
-from kullback.experiments.frontier.training import BATCH, BETA, STEPS, TERMS
-from kullback.reporting.curves import dial, groups, profiles
+from kullback.experiments.frontier.picture import fans, ways
+from kullback.experiments.frontier.reading import GENEROUS, reading, stopped
+from kullback.experiments.frontier.training import BATCH, BETA, EXACT, STEPS, TERMS
+from kullback.reporting.curves import dial, groups
 from kullback.reporting.experiment import Experiment, Part, Table
+from kullback.reporting.figures import STYLES
 
 SETTINGS = tuple(round(0.25 * i, 2) for i in range(1, 31))  # nats
 CHOSEN = 4.0  # of them, shown first
@@ -37,29 +40,29 @@ COLORS = {
     "best of n": "var(--orange)",
     TRAINED: "var(--green)",
 }
+NONE, ONE_PATH = "no KL term", "k1 in the reward, or Rao-Blackwell"
 PATHS = {
-    "no KL term": None,
-    "k1 in the reward, or Rao-Blackwell": TERMS[0],
+    ONE_PATH: TERMS[0],
     "k3 in the loss": "k3 in the loss",
-    "auto in the reward, by hand": "auto in the reward",
+    "auto in the reward": "auto in the reward",
+    NONE: None,
 }
-SHOWN = (10, 20, 30, 50, 75, 100, 120, 140, 200)  # steps whose logged KLs are drawn as bars
-RUNS = 32  # that learn from batches
-LIMITS = tuple(round(0.25 * i, 2) for i in range(6, 31))
-GENEROUS = 5.0  # nats: a limit past the best gold reward
-READ = {
-    "gold reward / its highest": "var(--dim)",
-    **dict(zip((*looks.ESTIMATORS, "exact KL"),
-               ("var(--blue)", "var(--orange)", "var(--green)", "var(--purple)"), strict=True)),
+OF_TERMS = {
+    **dict(zip(("k1 in the reward", "k3 in the loss", EXACT, "auto in the reward"), STYLES,
+               strict=True)),
+    NONE: ("var(--dim)", "cross", [1, 0]),
 }  # fmt: skip
+RUNS = 32  # that learn from batches
+TOLD = (40, 100)  # the steps at which they are looked at
 
 
 def run(seed: int) -> Experiment:
     """The experiment."""
-    best = top()
+    best = looks.top()
     k1, k3, exact = (best.error(name) for name in looks.ESTIMATORS)
     tilt, chosen = (at_kl(CHOSEN, way)[1].gold for way in WAYS.values())
-    early = _stopped("k3", GENEROUS, seed)
+    trained = place(on_the_way(CHOSEN, TERMS[0])).gold
+    early = stopped("k3", GENEROUS, seed)
     return Experiment(
         name="frontier",
         source="The Four Faces of KL Divergence (“RLHF uses KL as a leash and reports it as a "
@@ -70,11 +73,11 @@ def run(seed: int) -> Experiment:
         "grows, and whoever stops there reads a noisy estimate off the axis. A less noisy estimate "
         "in the gradient, it says, makes training more stable.",
         answer=f"The KL alone does not tell the reward: at {CHOSEN:g} nats the gold reward is "
-        f"{tilt:.2f}, {chosen:.2f} or {_trained(CHOSEN).gold:.2f}, depending on the way there. "
+        f"{tilt:.2f}, {chosen:.2f} or {trained:.2f}, depending on the way there. "
         f"Where a run is best, at {best.kl:.2f} nats, a logged KL of {BATCH} answers has a "
         f"standard error of {k1:.2f} by k1, {k3:.2f} by k3 and {exact:.2f} by Rao-Blackwell, and a "
         f"limit of {GENEROUS:g} nats stops it at step "
-        f"{_step(looks.exact_stop(GENEROUS))} by the exact KL, at {early.mean():.0f} ± "
+        f"{looks.exact_stop(GENEROUS) * training.EVERY} by the exact KL, at {early.mean():.0f} ± "
         f"{early.std():.0f} by k3. In the gradient, what a term descends matters more here than "
         "its noise.",
         method="Answers of four words out of “plain”, “fact”, “praise”, “trick”, all 256 summed "
@@ -83,7 +86,7 @@ def run(seed: int) -> Experiment:
         "of the reference's words. A proxy and a gold reward, and rewards drawn over the KL, are "
         "after Gao, Schulman and Hilton (2022, arXiv:2210.10760). p is the policy, q the "
         "reference, the KL is KL(p‖q) of whole answers. Only batches are random.",
-        parts=(_frontier(), _terms(), _noise(seed), _axis(seed), _stop(seed)),
+        parts=(_frontier(), _terms(), _noise(seed), *reading(seed)),
         printed=(),
         limits=(
             "One small world: how far apart the ways and the estimators are is its own. That k3 is "
@@ -102,39 +105,20 @@ def run(seed: int) -> Experiment:
 
 
 @cache
-def top() -> looks.Checkpoint:
-    """The checkpoint of the run with the highest gold reward."""
-    return max(looks.checkpoints(), key=lambda one: one.gold)
-
-
-def _step(index: float) -> int:
-    return round(index * training.EVERY)
-
-
-def _stopped(name: str, limit: float, seed: int) -> Values:
-    """The steps at which runs stop that read an estimator."""
-    return looks.stops(looks.logged(seed)[name], limit) * training.EVERY
-
-
-def _on_the_way(kl: float) -> Values:
-    """The trained policy when it passes a KL: between two steps, their mixture."""
-    path = training.answers(training.climbed(TERMS[0]))
+def on_the_way(kl: float, term: str | None) -> Values:
+    """The policy that a term trains when it passes a KL: between two steps, their mixture."""
+    path = training.answers(training.climbed(term))
     passed = next(i for i, p in enumerate(path) if place(p).kl > kl)
     low, high = place(path[passed - 1]).kl, place(path[passed]).kl
     part = (kl - low) / (high - low)
     return (1 - part) * path[passed - 1] + part * path[passed]
 
 
-@cache
-def _trained(kl: float) -> Place:
-    return place(_on_the_way(kl))
-
-
 def _policies(kl: float) -> dict[str, Values]:
     return {
         "most proxy": tilted(at_kl(kl, "tilt")[0]),
         "best of n": best_of(at_kl(kl, "best-of-n")[0]),
-        TRAINED: _on_the_way(kl),
+        TRAINED: on_the_way(kl, TERMS[0]),
     }
 
 
@@ -168,7 +152,8 @@ def _frontier() -> Part:
         (name, *(getattr(summit(way)[1], field) for field in ("kl", "proxy", "gold")))
         for name, way in WAYS.items()
     ]
-    peaks.append((TRAINED, top().kl, top().proxy, top().gold))
+    best = looks.top()
+    peaks.append((TRAINED, best.kl, best.proxy, best.gold))
     worth, mass = levels()
     tied = float(mass @ mass)
     return Part(
@@ -200,14 +185,14 @@ def _terms() -> Part:
             {"series": name, "step": step, "kl": at.kl, "proxy": at.proxy, "gold": at.gold}
             for step, at in enumerate(path) if step % 2 == 0
         ]  # fmt: skip
-        best = max(path, key=lambda at: at.gold)
-        end = path[-1]
-        rows.append((name, best.kl, best.gold, end.kl, end.proxy,
-                     at_kl(end.kl, "tilt")[1].proxy, end.gold))  # fmt: skip
+        best, end = max(path, key=lambda at: at.gold), path[-1]
+        at = place(on_the_way(CHOSEN, term))
+        rows.append((name, at.proxy, at.gold, best.gold, best.kl, end.kl, end.proxy, end.gold))
     most = [{"kl": kl, "proxy": at_kl(kl, "tilt")[1].proxy} for kl in SETTINGS]
     figure = ways(
-        "A KL term changes how far a policy goes, and little what it gets on the way.",
-        points, {"proxy": "proxy reward", "gold": "gold reward"}, most,
+        "A KL term changes how far a policy goes; over the KL its gold reward is best without one.",
+        points, {"proxy": "proxy reward", "gold": "gold reward"},
+        {name: OF_TERMS[term or NONE] for name, term in PATHS.items()}, most,
         f"{STEPS} steps along the expected gradient of proxy − {BETA:g} × term, a point every 20. "
         "Dotted: the most proxy reward at each KL.",
     )  # fmt: skip
@@ -217,38 +202,58 @@ def _terms() -> Part:
         "KL; so has kb.loss by form='auto', gradient='sequence'. k3 in the loss descends "
         "the other direction, KL(q‖p), and auto as a reward adds −λ times that to the right one "
         "(kb.penalty refuses it; here it is written by hand, with the λ of least variance). So k3 "
-        "keeps the policy from digging holes where the reference writes, and auto lets it: both go "
-        "elsewhere for the same β. Over the KL all bend at nearly the same reward: here the term "
-        "is a brake and no better way.",
-        (figure, Table(f"Highest gold reward of any step, and step {STEPS}.",
-                       ("term", "KL at its best", "best gold", "KL", "proxy",
-                        "the most proxy at that KL", "gold"), rows)),
+        "keeps the policy from digging holes where the reference writes, and auto lets it: for "
+        "the same β they go elsewhere. At one KL a term raises the proxy reward a little and does "
+        "not improve the gold reward, as Gao and others found of a KL penalty for language models: "
+        "the term is a brake, and what it steers to, q exp(proxy/β), is the policy with the "
+        "tricks.",
+        (figure, Table(f"At {CHOSEN:g} nats, at the highest gold reward of any step, and at step "
+                       f"{STEPS}.",
+                       ("term", f"proxy at {CHOSEN:g} nats", "gold there", "best gold",
+                        "KL at it", "KL at the end", "proxy", "gold"), rows)),
     )  # fmt: skip
 
 
+def _bands(name: str, golds: Values) -> list[dict]:
+    """The mean of runs at every checkpoint, and where 90 % of them are."""
+    return [
+        {"series": name, "step": step, "mean": float(gold.mean()),
+         "low": float(np.quantile(gold, 0.05)), "high": float(np.quantile(gold, 0.95))}
+        for step, gold in zip(looks.STEPS_LOGGED, golds, strict=True)
+    ]  # fmt: skip
+
+
 def _noise(seed: int) -> Part:
-    terms = (*TERMS[:3], "auto in the reward")
     rows = []
-    for step in (30, 60, 100):
-        log_p = training.climbed(TERMS[0])[step]
-        rows.append((f"step {step}", training.noise(log_p, None),
-                     *(training.noise(log_p, term) for term in terms)))  # fmt: skip
-        rows.append((f"step {step}, KL term alone", None,
-                     *(training.noise(log_p, term, 0.0, 1.0) for term in terms)))  # fmt: skip
-    told = []
-    for name in (None, *TERMS):
-        runs = training.drawn(name, RUNS, seed)
+    policies = {f"step {step}": training.climbed(TERMS[0])[step] for step in (30, 60, 100)}
+    policies["q exp(proxy/β)"] = table(tilted(BETA))
+    for name, log_p in policies.items():
+        rows.append((name, training.noise(log_p, None),
+                     *(training.noise(log_p, term) for term in TERMS)))  # fmt: skip
+        rows.append((f"{name}, KL term alone", None,
+                     *(training.noise(log_p, term, 0.0, 1.0) for term in TERMS)))  # fmt: skip
+    told, bands = [], []
+    for name in (*TERMS, None):
+        runs = stands(training.answers(training.drawn(name, RUNS, seed)))
         cells: list[float] = []
-        for step in (40, 60, 100):
-            at = [place(p) for p in training.answers(runs[step // training.EVERY])]
-            kls, golds = (np.array([getattr(one, field) for one in at]) for field in ("kl", "gold"))
-            cells += [float(kls.mean()), float(kls.std(ddof=1)), float(golds.std(ddof=1))]
-        told.append((name or "no KL term", *cells))
+        for step in TOLD:
+            for field in ("kl", "gold"):
+                values = runs[field][step // training.EVERY]
+                cells += [float(values.mean()), float(values.std(ddof=1))]
+        told.append((name or NONE, *cells))
+        if name is not None:
+            bands += _bands(name, runs["gold"])
+    figure = fans(
+        "Runs by Rao-Blackwell spread as those by k1 do: the reward makes the noise.",
+        bands, "gold reward",
+        [{name: OF_TERMS[name] for name in pair} for pair in (TERMS[:2], TERMS[2:])],
+        f"{RUNS} runs of each term, every step from {BATCH} drawn answers: means, and bands in "
+        "which 90 % of the runs lie.",
+    )  # fmt: skip
     log_p = training.climbed(TERMS[0])[60]
     alone = [training.noise(log_p, term, 0.0, 1.0) for term in TERMS[:2]]
     whole = [training.noise(log_p, term) for term in TERMS[:2]]
-    heads = [f"{what}, step {step}" for step in (40, 60, 100)
-             for what in ("KL", "sd of KL", "sd of gold")]  # fmt: skip
+    heads = [word for step in TOLD for word in (f"KL, step {step}", "sd", "gold", "sd")]
     return Part(
         "What its noise does",
         f"Alone, Rao-Blackwell is the steadier gradient: at step 60 its noise is "
@@ -259,101 +264,12 @@ def _noise(seed: int) -> Part:
         f"differ about equally under both: with β = {BETA:g} the reward makes most of the noise. "
         "The exception is k3 in the loss, whose 1 − q/p has no bound where the policy digs holes.",
         (
+            figure,
             Table("Noise of the gradient of one answer, E|g − E g|² summed over all logits, at "
                   "policies of the run with k1. Baselines exact.",
-                  ("policy", "no KL term", *terms), rows),
+                  ("policy", "no KL term", *TERMS), rows),
             Table(f"{RUNS} runs, each step from {BATCH} drawn answers with the mean of the others "
                   "as baseline: means and standard deviations over runs.",
                   ("term", *heads), told),
         ),
-    )  # fmt: skip
-
-
-def _axis(seed: int) -> Part:
-    path = [{"step": one.step, "kl": one.kl, "gold": one.gold} for one in looks.checkpoints()]
-    bars, rows = [], []
-    for place_, one in enumerate(looks.checkpoints()):
-        if one.step in SHOWN:
-            for name in looks.ESTIMATORS:
-                low, high = np.quantile(looks.logged(seed)[name][:, place_], (0.05, 0.95))
-                bars.append({"series": name, "step": one.step, "kl": one.kl, "gold": one.gold,
-                             "low": float(low), "high": float(high)})  # fmt: skip
-            bias, error = looks.auto(one.step, seed)
-            rows.append((f"{one.step}", one.kl, one.gold,
-                         *(one.error(name) for name in looks.ESTIMATORS), error, bias))  # fmt: skip
-    figure = hill(
-        "Read off a logged KL, a checkpoint lies anywhere on its bar; k3's grows as the policy "
-        "leaves.",
-        path, bars, round(top().kl, 2),
-        f"Points: checkpoints, at their exact KL. Bars: where 90 % of the KLs of {BATCH} answers "
-        "lie, at some checkpoints, shifted only to be told apart. The limit is the KL of "
-        "the best checkpoint.",
-    )  # fmt: skip
-    return Part(
-        "What is read off the axis",
-        "The picture that the document describes. Up to about 2 nats k3 is steadier than k1. "
-        "Beyond, the policy hardly writes plain words, on which the reference still has its mass: "
-        "k3 meets them rarely and then as a large number, so that most batches read too little "
-        "and a few far too much. Rao-Blackwell needs all log-probs at each prefix, and is several "
-        "times steadier than either. kb.estimate, from the same log-probs as k1 and k3, stays "
-        "below k1 where k3 is lost.",
-        (figure,
-         Table("Exact standard errors of a logged KL. kb.estimate: root mean square error and "
-               f"bias over {looks.ASKED} drawn batches.",
-               ("step", "KL", "gold", *looks.ESTIMATORS, "kb.estimate", "its bias"), rows)),
-    )  # fmt: skip
-
-
-def _by_then(stops: Values) -> Values:
-    """The share of runs that have stopped, at each checkpoint."""
-    return np.mean(stops[:, None] <= np.arange(len(looks.STEPS_LOGGED)), axis=0)
-
-
-def _stop(seed: int) -> Part:
-    golds = np.array([one.gold for one in looks.checkpoints()])
-    steps = np.array(looks.STEPS_LOGGED)
-    hill_ = [{"x": int(step), "series": next(iter(READ)), "value": float(gold / golds.max())}
-             for step, gold in zip(steps, golds, strict=True)]  # fmt: skip
-    points, turned, rows = [], [], []
-    for limit in LIMITS:
-        ends = {name: looks.stops(read, limit) for name, read in looks.logged(seed).items()}
-        ends["exact KL"] = np.array([looks.exact_stop(limit)])
-        for name, found in ends.items():
-            points.append({"at": limit, "series": name, "value": float(golds[found].mean())})
-            turned += [
-                {"at": limit, "x": int(step), "series": name, "value": round(float(part), 4)}
-                for step, part in zip(steps, _by_then(found), strict=True)
-            ]
-    figure = dial(
-        "A noisy KL stops runs early: a loss before the summit, luck behind it.",
-        points, profiles(hill_, turned, "step", "share of runs that have stopped", READ),
-        "limit, nats", "gold reward where runs stop, mean", named="limit, nats", start=GENEROUS,
-        marks={round(top().kl, 2): "best checkpoint"},
-        note=f"{looks.RUNS:,} readings of one run. The rule: stop at the first checkpoint whose "
-        f"logged KL of {BATCH} fresh answers is above the limit; looked at every "
-        f"{training.EVERY} steps. A run that is never stopped ends at step {STEPS}.",
-    )  # fmt: skip
-    for limit in (2.0, 3.0, 4.25, GENEROUS, 6.0):
-        exact = looks.exact_stop(limit)
-        for name, read in looks.logged(seed).items():
-            found = looks.stops(read, limit)
-            rows.append((f"{limit:g} nats: {name}", _step(exact), float(golds[exact]),
-                         float(found.mean() * training.EVERY),
-                         float(found.std() * training.EVERY), float(golds[found].mean()),
-                         float(np.mean(found < exact)), float(np.mean(found > exact))))  # fmt: skip
-    return Part(
-        "Where a limit stops the run",
-        "The first reading above a limit ends the run, so noise ends it early wherever the KL "
-        "lingers below the limit for several looks, and k3's rare large readings most. A steep "
-        "climb leaves no time for that: then all stop within a step or two of the exact KL. On the "
-        "summit it costs little, since the reward is flat there. A limit that is too generous is "
-        "where noise looks like a gain: k3 stops long before the limit is reached, on the better "
-        "side. It is no rule to rely on, since the same noise stops a run short of its summit "
-        "where the limit is right. With a steady reading the limit is the limit, and setting it is "
-        "the question. A stop that is to be sure, over any number of looks, is kb.Evidence.",
-        (figure,
-         Table("Stops by a limit. Earlier, later: shares of runs that stop before or after the "
-               "exact KL does.",
-               ("limit and reading", "exact stop", "its gold", "mean stop", "sd of stop",
-                "mean gold", "earlier", "later"), rows)),
     )  # fmt: skip

@@ -11,6 +11,7 @@ from kullback.reporting.curves import dial, profiles
 from kullback.reporting.experiment import Part, Table
 
 SHOWN = (10, 20, 30, 50, 75, 100, 120, 140, 200)  # steps whose logged KLs are drawn as bars
+ASKED = (10, 20, 30, 50, 100, 200)  # steps at which kb.estimate is asked
 LIMITS = tuple(round(0.25 * i, 2) for i in range(6, 31))
 GENEROUS = 5.0  # nats: a limit past the best gold reward
 READ = {
@@ -39,6 +40,7 @@ def _axis(seed: int) -> Part:
                 low, high = np.quantile(looks.logged(seed)[name][:, place_], (0.05, 0.95))
                 bars.append({"series": name, "step": one.step, "kl": one.kl, "gold": one.gold,
                              "low": float(low), "high": float(high)})  # fmt: skip
+        if one.step in ASKED:
             bias, error = looks.auto(one.step, seed)
             rows.append((f"{one.step}", one.kl, one.gold,
                          *(one.error(name) for name in looks.ESTIMATORS), error, bias))  # fmt: skip

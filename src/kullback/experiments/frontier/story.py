@@ -27,7 +27,7 @@ from kullback.experiments.frontier.reading import GENEROUS, reading, stopped
 from kullback.experiments.frontier.training import BATCH, BETA, EXACT, STEPS, TERMS
 from kullback.reporting.curves import dial, groups
 from kullback.reporting.experiment import Experiment, Part, Table
-from kullback.reporting.figures import STYLES
+from kullback.reporting.figures import STYLES, Figure
 
 SETTINGS = tuple(round(0.25 * i, 2) for i in range(1, 31))  # nats
 CHOSEN = 4.0  # of them, shown first
@@ -40,7 +40,9 @@ COLORS = {
     "best of n": "var(--orange)",
     TRAINED: "var(--green)",
 }
-NONE, ONE_PATH = "no KL term", "k1 in the reward, or Rao-Blackwell"
+NONE = "no KL term"
+ONE_PATH = "k1 in the reward, or Rao-Blackwell"
+GOAL = "q exp(proxy/β), where both would end"
 PATHS = {
     ONE_PATH: TERMS[0],
     "k3 in the loss": "k3 in the loss",
@@ -73,7 +75,8 @@ def run(seed: int) -> Experiment:
         "grows, and whoever stops there reads a noisy estimate off the axis. A less noisy estimate "
         "in the gradient, it says, makes training more stable.",
         answer=f"The KL alone does not tell the reward: at {CHOSEN:g} nats the gold reward is "
-        f"{tilt:.2f}, {chosen:.2f} or {trained:.2f}, depending on the way there. "
+        f"{tilt:.2f} with the most proxy reward, {chosen:.2f} by best of n and {trained:.2f} when "
+        "trained. "
         f"Where a run is best, at {best.kl:.2f} nats, a logged KL of {BATCH} answers has a "
         f"standard error of {k1:.2f} by k1, {k3:.2f} by k3 and {exact:.2f} by Rao-Blackwell, and a "
         f"limit of {GENEROUS:g} nats stops it at step "
@@ -85,7 +88,8 @@ def run(seed: int) -> Experiment:
         "a trick; the gold reward, which is meant, 1 for a fact and −1 for a trick, which is 4 % "
         "of the reference's words. A proxy and a gold reward, and rewards drawn over the KL, are "
         "after Gao, Schulman and Hilton (2022, arXiv:2210.10760). p is the policy, q the "
-        "reference, the KL is KL(p‖q) of whole answers. Only batches are random.",
+        "reference, the KL is KL(p‖q) of whole answers; k1 and k3 are added up over words. Only "
+        "batches are random.",
         parts=(_frontier(), _terms(), _noise(seed), *reading(seed)),
         printed=(),
         limits=(
@@ -149,7 +153,7 @@ def _frontier() -> Part:
         rows.append((f"{n}", at.kl, bound(n), at.proxy, at_kl(at.kl, "tilt")[1].proxy, at.gold,
                      at_kl(at.kl, "tilt")[1].gold))  # fmt: skip
     peaks = [
-        (name, *(getattr(summit(way)[1], field) for field in ("kl", "proxy", "gold")))
+        (name, *(getattr(summit(way), field) for field in ("kl", "proxy", "gold")))
         for name, way in WAYS.items()
     ]
     best = looks.top()
@@ -171,7 +175,8 @@ def _frontier() -> Part:
             Table("Best of n beside the most proxy reward at its KL.",
                   ("n", "KL", "log n − (n − 1)/n", "proxy", "the most proxy", "gold",
                    "gold of the most proxy"), rows),
-            Table("Where the gold reward is highest; the trained policy at a checkpoint.",
+            Table("Where the gold reward is highest, to 0.05 nats; of the trained policy to a "
+                  "checkpoint.",
                   ("way", "KL", "proxy", "gold"), peaks),
         ),
     )  # fmt: skip
@@ -188,6 +193,8 @@ def _terms() -> Part:
         best, end = max(path, key=lambda at: at.gold), path[-1]
         at = place(on_the_way(CHOSEN, term))
         rows.append((name, at.proxy, at.gold, best.gold, best.kl, end.kl, end.proxy, end.gold))
+    goal = place(tilted(BETA))
+    rows.append((GOAL, None, None, None, None, goal.kl, goal.proxy, goal.gold))
     most = [{"kl": kl, "proxy": at_kl(kl, "tilt")[1].proxy} for kl in SETTINGS]
     figure = ways(
         "A KL term changes how far a policy goes; over the KL its gold reward is best without one.",
@@ -205,8 +212,8 @@ def _terms() -> Part:
         "keeps the policy from digging holes where the reference writes, and auto lets it: for "
         "the same β they go elsewhere. At one KL a term raises the proxy reward a little and does "
         "not improve the gold reward, as Gao and others found of a KL penalty for language models: "
-        "the term is a brake, and what it steers to, q exp(proxy/β), is the policy with the "
-        "tricks.",
+        "the term is a brake, and what k1 and Rao-Blackwell steer to in the end, q exp(proxy/β), "
+        "is the policy with the tricks.",
         (figure, Table(f"At {CHOSEN:g} nats, at the highest gold reward of any step, and at step "
                        f"{STEPS}.",
                        ("term", f"proxy at {CHOSEN:g} nats", "gold there", "best gold",
@@ -223,15 +230,8 @@ def _bands(name: str, golds: Values) -> list[dict]:
     ]  # fmt: skip
 
 
-def _noise(seed: int) -> Part:
-    rows = []
-    policies = {f"step {step}": training.climbed(TERMS[0])[step] for step in (30, 60, 100)}
-    policies["q exp(proxy/β)"] = table(tilted(BETA))
-    for name, log_p in policies.items():
-        rows.append((name, training.noise(log_p, None),
-                     *(training.noise(log_p, term) for term in TERMS)))  # fmt: skip
-        rows.append((f"{name}, KL term alone", None,
-                     *(training.noise(log_p, term, 0.0, 1.0) for term in TERMS)))  # fmt: skip
+def _runs(seed: int) -> tuple[Figure, Table]:
+    """What runs that learn from batches have in common, and how they differ."""
     told, bands = [], []
     for name in (*TERMS, None):
         runs = stands(training.answers(training.drawn(name, RUNS, seed)))
@@ -250,10 +250,28 @@ def _noise(seed: int) -> Part:
         f"{RUNS} runs of each term, every step from {BATCH} drawn answers: means, and bands in "
         "which 90 % of the runs lie.",
     )  # fmt: skip
+    heads = [word for step in TOLD for word in (f"KL, step {step}", "sd", "gold", "sd")]
+    return figure, Table(
+        f"{RUNS} runs of each term, each step from {BATCH} drawn answers with the mean of the "
+        "others as baseline: means and standard deviations over runs.",
+        ("term", *heads),
+        told,
+    )
+
+
+def _noise(seed: int) -> Part:
+    rows = []
+    policies = {f"step {step}": training.climbed(TERMS[0])[step] for step in (30, 60, 100)}
+    policies["q exp(proxy/β)"] = table(tilted(BETA))
+    for name, log_p in policies.items():
+        rows.append((name, training.noise(log_p, None),
+                     *(training.noise(log_p, term) for term in TERMS)))  # fmt: skip
+        rows.append((f"{name}, KL term alone", None,
+                     *(training.noise(log_p, term, 0.0, 1.0) for term in TERMS)))  # fmt: skip
+    figure, runs = _runs(seed)
     log_p = training.climbed(TERMS[0])[60]
     alone = [training.noise(log_p, term, 0.0, 1.0) for term in TERMS[:2]]
     whole = [training.noise(log_p, term) for term in TERMS[:2]]
-    heads = [word for step in TOLD for word in (f"KL, step {step}", "sd", "gold", "sd")]
     return Part(
         "What its noise does",
         f"Alone, Rao-Blackwell is the steadier gradient: at step 60 its noise is "
@@ -268,8 +286,6 @@ def _noise(seed: int) -> Part:
             Table("Noise of the gradient of one answer, E|g − E g|² summed over all logits, at "
                   "policies of the run with k1. Baselines exact.",
                   ("policy", "no KL term", *TERMS), rows),
-            Table(f"{RUNS} runs, each step from {BATCH} drawn answers with the mean of the others "
-                  "as baseline: means and standard deviations over runs.",
-                  ("term", *heads), told),
+            runs,
         ),
     )  # fmt: skip

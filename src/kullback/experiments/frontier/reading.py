@@ -45,11 +45,12 @@ def _axis(seed: int) -> Part:
             rows.append((f"{one.step}", one.kl, one.gold,
                          *(one.error(name) for name in looks.ESTIMATORS), error, bias))  # fmt: skip
     figure = hill(
-        "Read off a logged KL, a checkpoint lies anywhere on its bar; k3 has the longest.",
+        "Read off a logged KL, a checkpoint lies anywhere on its bar; far out, k3 has the longest.",
         path, bars, round(looks.top().kl, 2),
         f"Points: checkpoints, at their exact KL. Bars: where 90 % of the KLs of {BATCH} answers "
-        "lie, at some checkpoints, shifted only to be told apart. The limit is the KL of "
-        "the best checkpoint.",
+        "lie, at some checkpoints, shifted only to be told apart. The limit is the KL of the best "
+        f"checkpoint. Of {looks.RUNS:,} drawn batches each, all means lie within "
+        f"{np.max(np.abs(looks.z_scores(seed))):.1f} exact standard errors of the KL.",
     )  # fmt: skip
     return Part(
         "What is read off the axis",

@@ -42,7 +42,7 @@ COLORS = {
 }
 NONE = "no KL term"
 ONE_PATH = "k1 in the reward, or Rao-Blackwell"
-GOAL = "q exp(proxy/β), where both would end"
+GOAL = "q exp(proxy/β), where k1 and Rao-Blackwell would end"
 PATHS = {
     ONE_PATH: TERMS[0],
     "k3 in the loss": "k3 in the loss",

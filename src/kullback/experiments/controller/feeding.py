@@ -40,8 +40,8 @@ def noise(one: Fed, seed: int) -> Part:
     return Part(
         "The noise alone",
         f"Rewards {spelled(SMOOTH.reward)}, no hole; target {TARGET:g} nats. One batch of 256 is "
-        f"{rho / 16:.0%} of the target off by k1, and the loop {thumb:.1%}, were there no clip: sd "
-        "≈ √(κ g / 2) · ρ/√n, with g the gain, ρ the sd of one sample over the target "
+        f"off by {rho / 16:.0%} of the target with k1, the loop by {thumb:.1%}, were there no clip"
+        ": sd ≈ √(κ g / 2) · ρ/√n, with g the gain, ρ the sd of one sample over the target "
         f"({rho:.2f} for k1, {error(SMOOTH, 'k3'):.2f} for k3) and κ the per cent by which the KL "
         f"grows with one of θ, here {kappa:.2f}, and 2 near the reference. Where the gain is n "
         "over a fixed horizon, as in the source, n falls out: a larger batch does not calm that "

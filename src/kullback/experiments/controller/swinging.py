@@ -44,7 +44,7 @@ def gains(usual: float, seed: int) -> Part:
     }
     limit = critical(SMOOTH)
     figure = traced(
-        f"Above a gain of {limit:.2f} the loop swings by itself, and noise adds nothing.",
+        f"Above a gain of {limit:.2f} the loop swings by itself, and noise adds next to nothing.",
         along, {}, shown, every=1,
         axes=("gain of the controller", "sd of the KL / target", "coefficient / right one"),
         named="gain", start=0.5, marks={limit: f"1/κ = {limit:.2f}"},
@@ -77,7 +77,7 @@ def halves_and_doubles(seed: int) -> Part:
     for start, name in ((TARGET, "from the target"), (TARGET / 2, "from half the target")):
         made = run(SMOOTH, loops, seed, rule=doubling, start=start)
         settled = made.settled(1000)
-        sds = np.sqrt(settled.squares()[0])
+        sds = np.sqrt(settled.squares()[0]).round(9)
         for place, loop in enumerate(loops):
             told = loop.feed if loop.feed == "exact" else f"{loop.feed} of {loop.samples:,}"
             kls = settled.kl[:, place]
@@ -95,7 +95,8 @@ def halves_and_doubles(seed: int) -> Part:
         "Off its band the rule that doubles and halves swings for ever, noise or none.",
         points, "step", "exact KL / target",
         note="No gradient is noisy here. The policy answers a new coefficient within some ten "
-        "steps, and by then it has been doubled several times.",
+        "steps, and by then it has been doubled several times. Runs that have not left the target "
+        "lie on each other.",
     )  # fmt: skip
     heads = ("told", "mean", "sd", "least", "most", "runs that swing")
     return Part(

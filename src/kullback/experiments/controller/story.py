@@ -36,14 +36,15 @@ def run(seed: int) -> Experiment:
         "coefficient, and not the reward or the settings.",
         answer="At a gain of 256/10,000, with exact gradients, all unrest is noise, and it is "
         f"little: k1 of 256 samples moves the KL by {of_k1:.1%} of its target, where the exact KL "
-        f"stands still. Much is what the clip makes of k3 before a hole, {far:.1f} times the target; and a gain "
-        f"above {critical(SMOOTH):.2f}, or a rule that doubles and halves, swings without noise.",
+        f"stands still. Much is what the clip makes of k3 before a hole, {far:.1f} times the "
+        f"target; and a gain above {critical(SMOOTH):.2f}, or a rule that doubles and halves, "
+        "swings without noise.",
         method="p = q exp(θ · reward), normalized, over three tokens, q = (0.2, 0.4, 0.4). Each "
         "step samples a batch of n, moves p by a proximal step of E[reward] − β KL(p‖q), and "
         "multiplies β by 1 + gain · clip(KL told / target − 1, ±0.2) (Ziegler et al. 2019; the "
         "gain is their steps over horizon, 256/10,000 if nothing else is said). Every KL along the "
-        "way is exact, and so is the "
-        "gradient until the last part but one: what the controller is told is the only noise. "
+        "way is exact, and so is the gradient until the last part but one: what the controller is "
+        "told is the only noise. "
         "Predictions are stationary variances of the linear loop with the exact error of one "
         "sample; z is the distance of draws from them in standard errors between 32 copies.",
         parts=(

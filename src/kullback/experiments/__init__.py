@@ -27,6 +27,7 @@ EXPERIMENTS = {
     "epsilon": "A KL is infinite and ε makes it finite: whose number is it then?",
     "occupancy": "The KL per action is small and nothing is clipped: has the policy moved?",
     "real-lm": "Pairs of a real language model: smooth or holed, and is k1 the one to use?",
+    "controller": "A noisy KL sets its own coefficient: how much of the unrest is the noise?",
 }
 
 

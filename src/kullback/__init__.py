@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kullback.diagnosis.advise import Advice, advise
     from kullback.diagnosis.diagnose import diagnose
     from kullback.diagnosis.finding import Diagnosis, Finding
+    from kullback.diagnosis.who_sampled import WhoSampled, who_sampled
     from kullback.dumps import Dump, demo_path, read, write
     from kullback.estimation.compare import Comparison, compare
     from kullback.estimation.estimate import Estimate, estimate
@@ -45,6 +46,7 @@ _HOMES = {
     "diagnosis.advise": ("Advice", "advise"),
     "diagnosis.diagnose": ("diagnose",),
     "diagnosis.finding": ("Diagnosis", "Finding"),
+    "diagnosis.who_sampled": ("WhoSampled", "who_sampled"),
     "dumps": ("Dump", "demo_path", "read", "write"),
     "estimation.compare": ("Comparison", "compare"),
     "estimation.estimate": ("Estimate", "estimate"),
@@ -86,6 +88,7 @@ __all__ = [
     "Shape",
     "Summary",
     "Totals",
+    "WhoSampled",
     "Whole",
     "advantage",
     "advise",
@@ -120,6 +123,7 @@ __all__ = [
     "shape",
     "summarize",
     "totals",
+    "who_sampled",
     "whole_vocabulary",
     "worlds",
     "write",

@@ -22,7 +22,9 @@ class ColumnState:
         negative_infinite: Log-probs of −inf.
         low: The smallest finite log-prob, sentinels apart.
         high: The largest.
-        size: Sum of the sizes |log p| of the finite ones.
+        total: Sum of the finite ones. Where all of them are, the difference of two roles' totals is
+            the log of their likelihood ratio.
+        size: Sum of their sizes |log p|.
         bfloat16: Whether all of them are numbers that bfloat16 can hold.
         discrete: Whether the actions are tokens; a density may have a logarithm above 0.
         dtype: The type they were read in.
@@ -37,6 +39,7 @@ class ColumnState:
     negative_infinite: int
     low: float
     high: float
+    total: float
     size: float
     bfloat16: bool
     discrete: bool
@@ -64,6 +67,7 @@ class ColumnState:
             nan_trailing=trailing,
             low=float(np.where(plain, values, np.inf).min(initial=np.inf)),
             high=float(np.where(plain, values, -np.inf).max(initial=-np.inf)),
+            total=float(np.where(plain, values, 0.0).sum(dtype=np.float64)),
             size=float(np.abs(np.where(plain, values, 0.0)).sum(dtype=np.float64)),
             bfloat16=fits_bfloat16(values[plain]),
             discrete=columns.tokens is not None or columns.text is not None,
@@ -84,6 +88,7 @@ class ColumnState:
             "nan",
             "nan_trailing",
             "negative_infinite",
+            "total",
             "size",
         )
         return replace(

@@ -24,6 +24,7 @@ EXPERIMENTS = {
     "gradients": "A KL term is differentiated or paid as a reward: where does it drive the policy?",
     "sequences": "A KL of whole sequences from their tokens: what does length do to each estimate?",
     "epsilon": "A KL is infinite and ε makes it finite: whose number is it then?",
+    "occupancy": "The KL per action is small and nothing is clipped: has the policy moved?",
 }
 
 

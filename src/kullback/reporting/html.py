@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
+from kullback.reporting import who_sampled
 from kullback.reporting.markup import Raw, drawn, shell, table
 from kullback.reporting.question_figures import overview
 from kullback.reporting.question_section import section
@@ -50,6 +51,7 @@ def page(report: dict[str, Any], *, refresh: int | None = None) -> str:
             drawn(overview(report), _numbers(report), folded=False),
             "<h2>Each question</h2>",
             *(section(one, shown=one["question"]["text"] == head) for one in ordered),
+            who_sampled.section(report),
             "<h2>What was checked</h2>",
             _checks(report),
             _columns(report),

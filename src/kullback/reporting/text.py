@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kullback.dumps.errors import printable
 from kullback.explaining.explanation import LABEL, Explanation
+from kullback.reporting import who_sampled
 from kullback.reporting.along import cell_caption, cell_heads, cell_rows, left_out
 from kullback.reporting.words import (
     NUMBERS,
@@ -71,7 +72,7 @@ def print_report(
     console.print(Text(printable(_advice(report))))
     if said := left_out(report, asked, by):
         console.print(Text(said, style="dim"))
-    for line in _checks(report) + guesses(report["source"]):
+    for line in [*who_sampled.lines(report), *_checks(report), *guesses(report["source"])]:
         console.print(Text(printable(line)))  # a column's name must not move the cursor
 
 

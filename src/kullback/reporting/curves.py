@@ -296,7 +296,7 @@ def _level(level: tuple[float, str] | None) -> list[dict[str, Any]]:
 
 
 def _reading(rows: Sequence[Row], x: str, log: str) -> dict[str, Any]:
-    """A line that follows the pointer and tells every series where it stands, or that it has none."""
+    """A line that follows the pointer and tells where every series stands; – where it does not."""
     series = list(dict.fromkeys(row["series"] for row in rows))
     near = {"type": "point", "fields": ["at"], "on": "pointermove", "nearest": True,
             "clear": "pointerout"}  # fmt: skip

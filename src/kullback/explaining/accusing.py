@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kullback.columns import SENTINEL
-from kullback.diagnosis import column_faults, openings
+from kullback.diagnosis import column_faults, openings, processed
 from kullback.diagnosis.alignment import FEWEST_EACH, FEWEST_INNER, SQUARES_LEFT, VARIANCE_LEFT
 from kullback.diagnosis.sampler_tests import (
     ALPHA,
@@ -15,8 +15,11 @@ from kullback.diagnosis.sampler_tests import (
     PROMPT,
     UNRELATED,
 )
+from kullback.diagnosis.temperatures import EXPLAINED
 from kullback.estimation import distribution_state
+from kullback.estimation.cut_state import PLACES
 from kullback.estimation.sampler_state import ENTROPY_FLOOR
+from kullback.estimation.tempered_state import EXPONENTS
 from kullback.estimation.terms import STAKE
 from kullback.explaining.codes import Lesson
 
@@ -139,5 +142,29 @@ ACCUSING = {
         test="Tokens at which one side is −inf, or a log-prob is +inf, are counted; one suffices.",
         harmless="A token that really is impossible for q makes the KL infinite in truth: then the "
         "question is at fault. If you meant the KL of two truncated policies, truncate both.",
+    ),
+    "temperature-mismatch": Lesson(
+        means="One policy at two temperatures: the engine drew at T and logged the log-probs of "
+        "before T, or it logged those of after T and the trainer scores at 1.",
+        test="Of the draws: within a head they fall with p^β / Σ p^β; the likelihood of another β "
+        f"than 1, mixed over {len(EXPONENTS) - 1}, is a bet that shares {ALPHA:.0%} with the other "
+        "tests, and the best β must explain how often the likeliest token is drawn.\n"
+        "Of two roles of one policy (rollout, old, current): log p_a = (T_b/T_a) log p_b + c in "
+        f"each prefix explains {EXPLAINED:.0%} of what differs in their heads.",
+        harmless="If both temperatures are meant (two policies compared), the KL is right. A "
+        "reference or a teacher at another temperature is told among the checks and not accused.",
+    ),
+    "sampler-truncated": Lesson(
+        means="The engine drew after a top-k, top-p or min-p. Either its log-probs are of before "
+        "(raw), and no policy has both; or they are of after (processed), and the trainer's are "
+        "of before.",
+        test="Raw: with kept mass m at each prefix, an honest sampler never leaves a cut of its "
+        f"head with ∏ m at most; mixed over {len(PLACES)} cuts, it shares {ALPHA:.0%} with the "
+        "other tests.\n"
+        "Processed: old/rollout has a mean below 1 by "
+        f"{processed.ERRORS:g} standard errors and {processed.LEAST:.1%}, and above 1 "
+        f"{processed.ABOVE:.0%} at most of what it has below.",
+        harmless="If the cut policy is the one you ask about, its processed log-probs are right, "
+        "and so is KL(rollout‖reference) from them.",
     ),
 }

@@ -17,7 +17,6 @@ from kullback.estimation.tempered_state import LONGEST
 ROUNDING = 0.001  # of a share of draws, for logged masses
 SAME = 0.03  # by which two temperatures that are one may be told apart
 NEAR = 0.01  # how near to a cut of the grid the deepest draw comes if that is the one that was set
-CODES = {"temperature": "temperature-mismatch", "cut": "sampler-truncated"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,22 +171,26 @@ def spoken(fit: Fit) -> str:
 
 
 def _temperature(summary: Summary, role: str, fit: Fit, log_p: float) -> Finding:
-    alike, advice = "", f"Log {role}'s log-probs after temperature (processed)"
-    if fit.extreme and fit.temperature < 1:
-        alike = " So near to greedy a tight top-p or top-k looks alike."
+    code, alike, advice = "temperature-mismatch", "", f"Log {role}'s log-probs after temperature"
     copies = _copies(summary, role).items()
     near = [pair[1] for pair, slope in copies if abs(slope - fit.temperature) <= SAME]
     if near:
-        alike += f" The log-probs of {near[0]} are those at this temperature."
+        alike = f" The log-probs of {near[0]} are those at this temperature."
         advice = f"Take {near[0]} as the sampler, or log {role}'s log-probs after temperature"
+    elif fit.temperature > 1:  # so does any noise between two policies
+        code = "sampler-mismatch"
+        alike = " Other weights than those that were logged look alike: they flatten draws, too."
+        advice += ", of the weights that drew"
+    elif fit.extreme:
+        alike = " So near to greedy a tight top-p or top-k looks alike."
     return Finding(
-        code=CODES["temperature"],
+        code=code,
         severity="error",
         certainty="beyond-chance",
         questions=_sampled_by(summary, role),
         claim=(
-            f"{role} drew at another temperature than its log-probs say: within its logged heads "
-            f"{fit.count} tokens fall as at temperature {spoken(fit)} of these log-probs. Its "
+            f"{role} did not draw as its log-probs say: within its logged heads {fit.count} "
+            f"tokens fall as at temperature {spoken(fit)} of these log-probs. Its "
             f"likeliest token was drawn at {fit.first:.1%} of the prefixes, where that "
             f"temperature expects {fit.expected:.1%}. From the log-probs as logged such draws come "
             f"with a probability of at most {chance(log_p)}.{alike}"
@@ -225,7 +228,7 @@ def _truncated(summary: Summary, role: str, cut: Cut, fit: Fit | None, log_p: fl
     numbers, cost = _corrected(summary, role, cut)
     kept = {role: cut.kept} | {other: mass for other, (mass, _) in cut.others.items()}
     return Finding(
-        code=CODES["cut"],
+        code="sampler-truncated",
         severity="error",
         certainty="beyond-chance",
         questions=_sampled_by(summary, role),
@@ -242,9 +245,9 @@ def _truncated(summary: Summary, role: str, cut: Cut, fit: Fit | None, log_p: fl
         }
         | numbers,
         cost=f"{_masses(kept)} {cost}",
-        advice=f"Log {role}'s log-probs after the cut (processed), or the log of the mass that it "
-        "kept beside them; or sample without a cut. A trainer that scores these tokens needs the "
-        "same kept set, else every ratio carries the kept mass.",
+        advice=f"Log {role}'s log-probs after the cut (processed), or the log of the kept mass "
+        "beside them; or sample without a cut. A trainer that scores these tokens needs the same "
+        "kept set.",
     )
 
 

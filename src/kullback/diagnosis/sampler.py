@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log
 
 import numpy as np
 
@@ -197,8 +198,8 @@ def _mean_finding(summary: Summary, test: SamplerTest) -> Finding:
         ),
         numbers={"test": test.kind, "mean": test.mean, "z": test.z, "prefixes": test.count},
         cost=OTHER_POLICY,
-        advice="Log the processed log-probs (after temperature, top-p and top-k), or sample "
-        "at temperature 1 without truncation; use the same settings in the trainer.",
+        advice="Log the processed log-probs (after temperature, top-p and top-k) and their heads, "
+        "which tell what was left out; or sample at temperature 1 without truncation.",
     )
 
 
@@ -318,7 +319,7 @@ def _check(test: SamplerTest, found: str, named: str) -> Check:
         code = {"tempering": "temperature-mismatch", "cut": "sampler-truncated"}[test.kind]
         what = {"tempering": "another temperature", "cut": "a top-k, top-p or min-p"}[test.kind]
         reason = f"{what} of its own heads explains no draws better, at {test.count} prefixes"
-        if test.log_p < 0:
+        if test.log_p + test.slack < log(0.5):
             reason = (
                 f"{what} of its own heads explains the draws at {test.count} prefixes better with "
                 f"a probability of at most {chance(test.log_p)}"

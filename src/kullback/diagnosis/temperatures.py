@@ -109,11 +109,10 @@ def _finding(summary: Summary, a: str, copies: list[tuple[str, Line]]) -> Findin
         certainty="beyond-chance",
         questions=tuple(str(q) for q in summary.questions if {a, *others} & {q.p, q.q}),
         claim=(
-            f"{a} and {b} are one distribution at two temperatures: over {found.entries} entries "
-            f"of {found.prefixes} heads, log p of {a} is {found.slope:.3f} times that of {b}, "
-            f"up to a constant of the prefix, and that explains {found.explained:.1%} of their "
-            f"differences. The temperature of {a} is {ratio:.4g} ± {error:.1g} times that of "
-            f"{b}.{also}"
+            f"{a} and {b} are one distribution at two temperatures: in {found.prefixes} heads "
+            f"log p of {a} is {found.slope:.3f} times that of {b}, up to a constant of the prefix, "
+            f"which explains {found.explained:.1%} of their differences. {a}'s temperature is "
+            f"{ratio:.4f} ± {max(error, 1e-4):.4f} times {b}'s.{also}"
         ),
         numbers={
             "temperature_ratio": {other: one.ratio for other, one in copies},
@@ -135,8 +134,8 @@ def _cost(summary: Summary, pair: Pair) -> str:
         return "What differs between the two is no drift: every ratio of them carries it."
     value = state.total("k1") / state.tokens
     return (
-        f"k1 of {state.question} is {value:.4g} nats per token, and hardly any of it is drift: "
-        f"it is the temperature. {decided(value, 0.0)}"
+        f"k1 of {state.question} is {value:.4g} nats per token, hardly any of it drift. "
+        f"{decided(value, 0.0)}"
     ).strip()
 
 

@@ -18,7 +18,7 @@ from kullback.estimation.tempered_state import (
 )
 
 SHIFT_LEFT = 0.04  # share of the shift of first draws that a temperature may leave unexplained
-ERRORS_LEFT = 4.0  # or so many standard errors
+ERRORS_LEFT = 3.0  # or so many standard errors
 LOG_EXPONENTS = np.log(EXPONENTS)
 FINE = np.linspace(LOG_EXPONENTS[0], LOG_EXPONENTS[-1], 4001)
 

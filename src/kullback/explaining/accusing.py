@@ -47,9 +47,9 @@ ACCUSING = {
         "exponential variables.\n"
         f"bet: the product of 1 + {STAKE:g} (q/p − 1) has mean 1 at most.\n"
         f"All tests of a report share {ALPHA:.0%}.",
-        harmless="Chance brings it in one clean report of a hundred at most: if the probability "
-        "is not tiny, look at a second batch. If completions open alike, one seed for several of "
-        "them is the usual cause, and the log-probs are right.",
+        harmless="One clean report of a hundred has it at most: if the probability is not tiny, "
+        "look at a second batch. If completions open alike, one seed for several is the usual "
+        "cause, and the log-probs are right.",
     ),
     "tokens-do-not-match-text": Lesson(
         means="The token ids of a sequence, turned into bytes, are not its text: an id was lost, "
@@ -144,20 +144,19 @@ ACCUSING = {
         "question is at fault. If you meant the KL of two truncated policies, truncate both.",
     ),
     "temperature-mismatch": Lesson(
-        means="One policy at two temperatures: the engine drew at T and logged the log-probs of "
-        "before T, or it logged those of after T and the trainer scores at 1.",
-        test="Of the draws: within a head they fall with p^β / Σ p^β; the likelihood of another β "
-        f"than 1, mixed over {len(EXPONENTS) - 1}, is a bet that shares {ALPHA:.0%} with the other "
-        "tests, and the best β must explain how often the likeliest token is drawn.\n"
-        "Of two roles of one policy (rollout, old, current): log p_a = (T_b/T_a) log p_b + c in "
-        f"each prefix explains {EXPLAINED:.0%} of what differs in their heads.",
-        harmless="If both temperatures are meant (two policies compared), the KL is right. A "
-        "reference or a teacher at another temperature is told among the checks and not accused.",
+        means="The engine drew at T and logged the log-probs of before T; or it logged those of "
+        "after T, and the trainer scores at 1.",
+        test=f"Of the draws: p^β / Σ p^β within a head, mixed over {len(EXPONENTS) - 1} other β "
+        f"than 1, is a bet that shares {ALPHA:.0%} with all tests; the best β must explain how "
+        "often the likeliest token is drawn.\n"
+        "Of rollout, old, current: log p_a = (T_b/T_a) log p_b + c in each prefix explains "
+        f"{EXPLAINED:.0%} of what differs in their heads.",
+        harmless="If two temperatures are meant, the KL is right. A reference or a teacher at "
+        "another one is told among the checks and not accused.",
     ),
     "sampler-truncated": Lesson(
-        means="The engine drew after a top-k, top-p or min-p. Either its log-probs are of before "
-        "(raw), and no policy has both; or they are of after (processed), and the trainer's are "
-        "of before.",
+        means="The engine drew after a top-k, top-p or min-p. Its log-probs are of before (raw); "
+        "or they are of after (processed), and the trainer's are of before.",
         test="Raw: with kept mass m at each prefix, an honest sampler never leaves a cut of its "
         f"head with ∏ m at most; mixed over {len(PLACES)} cuts, it shares {ALPHA:.0%} with the "
         "other tests.\n"

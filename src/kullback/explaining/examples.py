@@ -108,7 +108,7 @@ def _mismatch() -> Example:
     fault, world = FAULTS["temperature"], _world("smooth")
     faulty = replace(fault.inject(world, np.random.default_rng(SEED)), top_k={})
     return Example(
-        told=f"{_sizes('smooth', faulty)}: {fault.caption}; no heads are logged.",
+        told=f"{_sizes('smooth', faulty)}: {fault.caption}; no heads.",
         diagnosis=_seen(faulty),
         clean="without that",
         twin=_seen(world.sample(np.random.default_rng(SEED))),

@@ -85,12 +85,19 @@ def test_without_heads_the_ratio_is_conditional_and_nobody_is_accused():
     assert not found.findings
     check = next(c for c in found.checks if c.subject == "rollout and old")
     assert check.status == "not-possible"
-    assert "if they differ by a temperature alone" in check.reason
-    assert "log top_ids and top_log_probs of rollout and old" in check.reason
+    assert "if rollout and old differ by a temperature alone" in check.reason
+    assert check.reason.endswith("log top_ids and top_log_probs")
     told = by_draws(summary.slopes["rollout", "old"])
     assert told is not None
     ratio, error = told
     assert abs(ratio - 0.8) < 5 * error < 0.1
+
+
+def test_with_sampled_log_probs_alone_nothing_is_said_but_what_to_log():
+    bare = replace(hot().sample(rng()), entropy={})
+    (check,) = diagnose_temperatures(summarize([bare])).checks
+    assert (check.subject, check.status) == ("rollout and old", "not-possible")
+    assert check.reason.startswith("the heads of both show whether rollout and old are one policy")
 
 
 def test_a_copy_scored_at_the_right_temperature_is_named_and_not_accused():

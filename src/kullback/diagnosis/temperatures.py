@@ -85,17 +85,15 @@ def diagnose_temperatures(summary: Summary, drew: frozenset[str] = frozenset()) 
     accused: dict[str, list[tuple[str, Line]]] = {}
     checks = []
     for pair, state in summary.slopes.items():
-        one_policy, found = ONE_POLICY.issuperset(pair), line(state)
+        found = line(state)
         if found is None:
-            if one_policy:
-                checks.append(_not_possible(pair, state))
             continue
-        wrong = one_policy and found.is_temperature
+        wrong = ONE_POLICY.issuperset(pair) and found.is_temperature
         if wrong and pair[0] not in drew:
             accused.setdefault(pair[0], []).append((pair[1], found))
         checks.append(_check(pair, found, wrong))
     findings = [_finding(summary, sampler, copies) for sampler, copies in accused.items()]
-    return Diagnosis(tuple(findings), tuple(checks))
+    return Diagnosis(tuple(findings), (*checks, *_not_possible(summary)))
 
 
 def _finding(summary: Summary, a: str, copies: list[tuple[str, Line]]) -> Finding:
@@ -153,24 +151,32 @@ def _check(pair: Pair, found: Line, accused: bool) -> Check:
     return Check("temperature-mismatch", f"{a} and {b}", "failed" if accused else "passed", reason)
 
 
-def _not_possible(pair: Pair, state: SlopeState) -> Check:
-    """Without heads of both: what the draws say if it is a temperature, and what would tell."""
-    a, b = pair
-    told = by_draws(state)
-    known = ""
-    if told is not None:
-        ratio, error = told
-        known = (
-            f"if they differ by a temperature alone, that of {a} is {ratio:.3f} ± {error:.1g} "
-            f"times that of {b}, by the entropy of {a} and what it drew; "
+def _not_possible(summary: Summary) -> list[Check]:
+    """Where heads of a sampler and its nearest copy are missing: what is known, what to log."""
+    nearest: dict[str, str] = {}
+    for question in summary.questions:
+        for other in (question.p, question.q):
+            a = question.sampler
+            if other != a and ONE_POLICY.issuperset((a, other)):
+                nearest[a] = other if other == "old" else nearest.get(a, other)
+    checks = []
+    for a, b in nearest.items():
+        state = summary.slopes.get((a, b))
+        if state is not None and line(state) is not None:
+            continue
+        told, known = None if state is None else by_draws(state), ""
+        if told is not None:
+            ratio, error = told
+            known = (
+                f"if {a} and {b} differ by a temperature alone, {a}'s is {ratio:.3f} ± "
+                f"{max(error, 1e-3):.3f} times {b}'s, by the entropy of {a} and what it drew; "
+            )
+        reason = (
+            f"{known}the heads of both show whether {a} and {b} are one policy at two "
+            "temperatures; log top_ids and top_log_probs"
         )
-    return Check(
-        "temperature-mismatch",
-        f"{a} and {b}",
-        "not-possible",
-        f"{known}heads of both show whether it is one: log top_ids and top_log_probs of {a} and "
-        f"{b}",
-    )
+        checks.append(Check("temperature-mismatch", f"{a} and {b}", "not-possible", reason))
+    return checks
 
 
 def by_draws(state: SlopeState) -> tuple[float, float] | None:

@@ -37,7 +37,8 @@ def test_one_finding_names_every_copy():
     columns = with_policy(LOOP, "rollout", kept_top_p(ROLLOUT, 0.9)).sample(rng())
     (finding,) = diagnose_processed(summarize([columns])).findings
     assert set(finding.numbers["kept_mass"]) == {"old", "current"}
-    assert finding.questions == ("KL(rollout||old)", "KL(rollout||current)")
+    weighed = "KL(current||reference) ~ rollout"  # its weights leave the same mass out
+    assert finding.questions == ("KL(rollout||old)", "KL(rollout||current)", weighed)
 
 
 def test_copies_that_differ_otherwise_are_not_accused():

@@ -113,7 +113,16 @@ def test_a_temperature_under_a_top_k_is_told_besides(top_k):
     (told,) = re.findall(r"Within its heads they fall as at temperature ([\d.]+) ±", finding.claim)
     assert float(told) == pytest.approx(0.7, abs=0.03)
     assert "k1_corrected" not in finding.numbers
-    assert "a temperature was left out besides" in finding.cost
+    assert "a temperature or another cut was left out besides" in finding.cost
+
+
+def test_two_cuts_are_both_told_and_not_taken_for_a_temperature():
+    both = np.where(np.isfinite(kept_top_p(OWN, 0.8)), kept_top_k(OWN, 20), -np.inf)
+    both -= np.log(np.exp(both).sum(axis=1, keepdims=True))
+    (finding,) = accused(drew(both, 50))
+    assert finding.code == "sampler-truncated"
+    assert "temperature" not in finding.claim
+    assert {"top-k 20", "top-p 0.8"} <= set(re.findall(r"top-[kp] [\d.]+\d", finding.claim))
 
 
 def test_another_policy_is_no_temperature():

@@ -79,7 +79,7 @@ def test_missing_log_probs_and_certain_prefixes_do_not_count():
     assert SlopeState.of(columns, ("a", "b")).total("draws") == 1
 
 
-def test_pairs_begin_with_the_sampler_and_need_heads_of_both_or_its_entropy():
+def test_pairs_begin_with_the_sampler_and_need_heads_of_both():
     columns = WORLD.sample(np.random.default_rng(0), top_k=5)
     asked = [Question("current", "reference", "rollout"), Question("old", "current")]
     assert list(dict.fromkeys(pairs_of(columns, asked))) == [
@@ -87,8 +87,14 @@ def test_pairs_begin_with_the_sampler_and_need_heads_of_both_or_its_entropy():
         ("rollout", "reference"),
         ("old", "current"),
     ]
-    bare = replace(columns, entropy={}, top_k={"rollout": columns.top_k["rollout"]})
-    assert not list(pairs_of(bare, asked))
+
+
+def test_without_heads_the_nearest_copy_needs_the_entropy_of_the_sampler():
+    columns = WORLD.sample(np.random.default_rng(0))
+    asked = [Question("rollout", role) for role in ("current", "old", "reference")]
+    assert list(pairs_of(columns, asked)) == [("rollout", "old")]
+    assert list(pairs_of(columns, asked[:1])) == [("rollout", "current")]
+    assert not list(pairs_of(replace(columns, entropy={}), asked))
 
 
 def test_parts_add_up():

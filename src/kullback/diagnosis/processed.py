@@ -6,9 +6,9 @@ import numpy as np
 
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
 from kullback.diagnosis.sampler_tests import unfit
-from kullback.diagnosis.temperatures import ONE_POLICY
 from kullback.estimation.interval import ratio_interval
 from kullback.estimation.question_state import QuestionState
+from kullback.estimation.slope_state import ONE_POLICY
 from kullback.estimation.summary import Summary
 
 LEAST = 0.005  # mass cut off, on average, below which nothing is told
@@ -42,7 +42,7 @@ def diagnose_processed(summary: Summary) -> Diagnosis:
         )
         status = "failed" if wrong else "passed"
         checks.append(Check("sampler-truncated", " and ".join(pair), status, reason))
-    return Diagnosis(tuple(_finding(copies) for copies in accused.values()), tuple(checks))
+    return Diagnosis(tuple(_finding(summary, copies) for copies in accused.values()), tuple(checks))
 
 
 def _kept_mass(state: QuestionState) -> tuple[float, float, float]:
@@ -61,16 +61,18 @@ def _kept_mass(state: QuestionState) -> tuple[float, float, float]:
     return 1 + found.mean, found.standard_error, above / below if below > 0 else np.inf
 
 
-def _finding(copies: list[tuple[QuestionState, float, float]]) -> Finding:
+def _finding(summary: Summary, copies: list[tuple[QuestionState, float, float]]) -> Finding:
     (state, kept, error), *more = copies
     sampler, other = state.question.p, state.question.q
     value = state.total("k1") / state.tokens
+    others = {one.question.q for one, _, _ in copies}
+    spoiled = [q for q in summary.questions if q.sampler == sampler and others & {q.p, q.q}]
     also = "".join(f" Of {one.question.q} it is {mass:.3g}." for one, mass, _ in more)
     return Finding(
         code="sampler-truncated",
         severity="error",
         certainty="beyond-chance",
-        questions=tuple(str(one.question) for one, _, _ in copies),
+        questions=tuple(str(question) for question in spoiled),
         claim=(
             f"{sampler}'s log-probs are of after a top-k, top-p or min-p (processed), {other}'s of "
             f"before (raw): {other} gives what was drawn {kept:.4f} ± {error:.1g} times the "

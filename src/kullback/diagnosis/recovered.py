@@ -8,9 +8,10 @@ import numpy as np
 
 from kullback.diagnosis.finding import Finding, decided
 from kullback.diagnosis.sampler_tests import SamplerTest, chance
-from kullback.diagnosis.temperatures import ONE_POLICY, line
+from kullback.diagnosis.temperatures import line
 from kullback.diagnosis.tempering import ERRORS_LEFT, Fit, fitted
 from kullback.estimation.cut_state import PLACES, ROW, CutState
+from kullback.estimation.slope_state import ONE_POLICY
 from kullback.estimation.summary import Summary
 from kullback.estimation.tempered_state import LONGEST
 
@@ -78,9 +79,10 @@ class Cut:
         return f"{self.rule} between {low:.3g} and {high:.3g}"
 
 
-def tightest(state: CutState) -> Cut | None:
-    """The cut that explains the draws best; None if none does."""
-    gains = state.sums[ROW["log_kept"]]
+def tightest(state: CutState, but: str = "") -> Cut | None:
+    """The cut that explains the draws best, of all rules but one; None if none does."""
+    allowed = np.array([rule != but for rule, _ in PLACES])
+    gains = np.where(allowed, state.sums[ROW["log_kept"]], 0.0)
     best = int(gains.argmax())
     if not gains[best] > 0:
         return None
@@ -223,8 +225,7 @@ def _truncated(summary: Summary, role: str, cut: Cut, fit: Fit | None, log_p: fl
         f"be expected. From the log-probs as logged such draws come with a probability of at most "
         f"{chance(log_p)}."
     )
-    if fit:
-        claim += f" Within its heads they fall as at temperature {spoken(fit)}."
+    claim += "" if cut.alone else _besides(state, cut, fit)
     numbers, cost = _corrected(summary, role, cut)
     kept = {role: cut.kept} | {other: mass for other, (mass, _) in cut.others.items()}
     return Finding(
@@ -251,6 +252,14 @@ def _truncated(summary: Summary, role: str, cut: Cut, fit: Fit | None, log_p: fl
     )
 
 
+def _besides(state: CutState, cut: Cut, fit: Fit | None) -> str:
+    """What else was left out, where the cut alone does not explain the draws."""
+    more = tightest(state, but=cut.rule)
+    if more and (fit is None or more.gain > fit.gain):
+        return f" Nor did it draw beyond a {more}."
+    return f" Within its heads they fall as at temperature {spoken(fit)}." if fit else ""
+
+
 def _masses(kept: dict[str, float]) -> str:
     (role, mass), *others = kept.items()
     told = f"The cut keeps {mass:.1%} of {role}'s mass"
@@ -266,7 +275,8 @@ def _corrected(summary: Summary, role: str, cut: Cut) -> tuple[dict[str, float],
     if not cut.alone:
         why = (
             f"the likeliest token was drawn at {cut.first:.1%} of these prefixes, where the cut "
-            f"alone expects {cut.expected_first:.1%}, so a temperature was left out besides"
+            f"alone expects {cut.expected_first:.1%}, so a temperature or another cut was left out "
+            "besides"
         )
     elif cut.told < prefixes:
         why = f"the heads reach to the cut at {cut.told} of {prefixes} prefixes"

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
-from kullback.estimation.slope_state import Pair, SlopeState
+from kullback.estimation.slope_state import ONE_POLICY, Pair, SlopeState
 from kullback.estimation.summary import Summary
 from kullback.question import Question
 
-# Roles that hold one policy's weights, before an update or after it. A reference or a teacher may
-# honestly be a sharper or a flatter policy, even the same one at another temperature.
-ONE_POLICY = frozenset({"rollout", "old", "current"})
 EXPLAINED = 0.95  # share of the squared differences that a temperature must explain
 APART = 0.01  # size of log of the ratio of temperatures below which nothing is told
 UNLIKELY = 1e-6  # probability that differences of no direction lie along a line so well

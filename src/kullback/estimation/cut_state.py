@@ -74,7 +74,8 @@ class CutState:
             rounded = rounded and fits_bfloat16(logs[logs > -np.inf])
             mass = np.cumsum(np.exp(logs), axis=1, dtype=np.float64)
             deepest = np.maximum(deepest, _deepest(logs, mass, listed, place))
-            if not (still := np.flatnonzero(_open(deepest))).size:
+            still = np.flatnonzero(_open(deepest) & _reached(logs.shape[1]))
+            if not still.size:
                 continue
             at = piece.start + np.flatnonzero(piece.told)
             few = position[at] % EVERY == 0
@@ -125,6 +126,11 @@ def _open(deepest: NDArray[np.float64]) -> NDArray[np.bool_]:
     rank, before, depth = deepest
     shares = depth <= -np.log(np.array(SHARES))
     return np.concatenate([rank < np.array(RANKS), before < np.array(MASSES), shares])
+
+
+def _reached(width: int) -> NDArray[np.bool_]:
+    """The cuts of ``PLACES`` to which heads of this width can reach."""
+    return np.array([rule != "top-k" or cut <= width for rule, cut in PLACES])
 
 
 def _deepest(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,6 @@ from kullback.columns import Columns, TopK, is_sentinel
 from kullback.estimation.groups import Groups
 from kullback.estimation.sampler_state import ENTROPY_FLOOR
 from kullback.heads import ABSENT, shared
-from kullback.levels import segment_sums
 from kullback.question import Question
 
 EVERY = 16  # tokens of a sequence, of which one prefix is looked at: a head says much at once
@@ -20,6 +20,10 @@ TERMS = ("prefixes", "entries", "xx", "xy", "yy", "draws", "own", "cross")
 ROW = {name: i for i, name in enumerate(TERMS)}
 
 Pair = tuple[str, str]
+
+# Roles that hold one policy's weights, before an update or after it. A reference or a teacher may
+# honestly be a sharper or a flatter policy, even the same one at another temperature.
+ONE_POLICY = frozenset({"rollout", "old", "current"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +36,9 @@ class SlopeState:
     and ``yy`` sum products of x = log p_b and y = log p_a, each less its mean at the prefix. Any
     choice of ids does that does not look at the token drawn.
 
-    From what a drew, with its entropy H: s = −log p_a(x) − H has mean 0 at each prefix, so that
-    E s² = (T_b/T_a) E s (−log p_b(x)), whatever c is. ``own`` and ``cross`` sum the two.
+    Without heads of both, from what a drew, with its entropy H: s = −log p_a(x) − H has mean 0 at
+    each prefix, so that E s² = (T_b/T_a) E s (−log p_b(x)), whatever c is. ``own`` and ``cross``
+    sum the two.
 
     Args:
         groups: The sums, the rows named by ``TERMS``.
@@ -45,12 +50,13 @@ class SlopeState:
     @np.errstate(over="ignore", invalid="ignore")  # what overflows is no line
     def of(cls, columns: Columns, pair: Pair) -> SlopeState:
         """The sums of one batch."""
-        rows = np.zeros((len(TERMS), len(columns)))
-        if all(role in columns.top_k for role in pair):
-            _add_heads(rows, columns, pair)
-        if pair[0] in columns.entropy:
-            _add_draws(rows, columns, pair)
-        return cls(Groups.of(columns.clusters, segment_sums(rows, columns.lengths)))
+        sums = np.zeros((len(TERMS), len(columns.lengths)))
+        rows = _of_heads if _both_headed(columns, pair) else _of_draws
+        sequence, count = columns.sequence_of_token, len(columns.lengths)
+        chosen, values = rows(columns, pair)
+        for name, value in values.items():
+            sums[ROW[name]] = np.bincount(sequence[chosen], value, count)
+        return cls(Groups.of(columns.clusters, sums))
 
     def __add__(self, other: SlopeState) -> SlopeState:
         return SlopeState(self.groups + other.groups)
@@ -65,24 +71,35 @@ class SlopeState:
 
 
 def pairs_of(columns: Columns, questions: Iterable[Question]) -> Iterator[Pair]:
-    """The pairs that questions are about and that a batch can tell of, the sampler first."""
+    """The pairs that questions are about and that a batch can tell of, the sampler first.
+
+    By heads any pair; without them the nearest copy of the sampler, by its entropy.
+    """
+    copies: dict[str, str] = {}
     for question in questions:
         for pair in ((question.sampler, question.p), (question.sampler, question.q)):
-            if pair[0] != pair[1] and (
-                pair[0] in columns.entropy or all(role in columns.top_k for role in pair)
-            ):
+            a, b = pair
+            if a == b:
+                continue
+            if _both_headed(columns, pair):
                 yield pair
+            elif ONE_POLICY.issuperset(pair) and a in columns.entropy:
+                copies[a] = b if b == "old" else copies.get(a, b)
+    yield from copies.items()
 
 
-def _add_heads(rows: NDArray[np.float64], columns: Columns, pair: Pair) -> None:
+def _both_headed(columns: Columns, pair: Pair) -> bool:
+    return all(role in columns.top_k and columns.top_k[role].ids.size for role in pair)
+
+
+def _of_heads(columns: Columns, pair: Pair) -> tuple[NDArray[np.int64], dict[str, NDArray[Any]]]:
+    """The prefixes looked at, and the terms of their heads."""
     position = np.arange(len(columns)) - np.repeat(columns.starts, columns.lengths)
     chosen = np.flatnonzero(columns.mask & (position % EVERY == 0))
     a, b = (
         TopK(columns.top_k[role].ids[chosen], columns.top_k[role].log_probs[chosen])
         for role in pair
     )
-    if not (a.ids.size and b.ids.size):
-        return
     both = shared(a, b)
     known = (both.ids != ABSENT) & np.isfinite(both.log_probs) & np.isfinite(a.log_probs)
     y, x = (np.where(known, one.log_probs, 0.0).astype(np.float64) for one in (a, both))
@@ -90,17 +107,22 @@ def _add_heads(rows: NDArray[np.float64], columns: Columns, pair: Pair) -> None:
     share = 1 / np.maximum(count, 1)
     x = np.where(known, x - (x.sum(axis=1) * share)[:, None], 0.0)
     y = np.where(known, y - (y.sum(axis=1) * share)[:, None], 0.0)
-    rows[ROW["prefixes"], chosen], rows[ROW["entries"], chosen] = count > 1, (count > 1) * count
-    for name, product in (("xx", x * x), ("xy", x * y), ("yy", y * y)):
-        rows[ROW[name], chosen] = product.sum(axis=1)
+    return chosen, {
+        "prefixes": count > 1,
+        "entries": (count > 1) * count,
+        "xx": (x * x).sum(axis=1),
+        "xy": (x * y).sum(axis=1),
+        "yy": (y * y).sum(axis=1),
+    }
 
 
-def _add_draws(rows: NDArray[np.float64], columns: Columns, pair: Pair) -> None:
-    log_a, log_b = (columns.log_probs[role].astype(np.float64) for role in pair)
-    entropy = columns.entropy[pair[0]].astype(np.float64)
-    told = columns.mask & np.isfinite(entropy) & (entropy >= ENTROPY_FLOOR)
-    for values in (log_a, log_b):
-        told &= np.isfinite(values) & ~is_sentinel(values)
-    surprise = np.where(told, -log_a - entropy, 0.0)
-    rows[ROW["draws"]], rows[ROW["own"]] = told, surprise**2
-    rows[ROW["cross"]] = surprise * np.where(told, -log_b, 0.0)
+def _of_draws(columns: Columns, pair: Pair) -> tuple[NDArray[np.int64], dict[str, NDArray[Any]]]:
+    """The prefixes with enough entropy, and the terms of the tokens drawn there."""
+    entropy = columns.entropy[pair[0]]
+    with np.errstate(invalid="ignore"):
+        chosen = np.flatnonzero(columns.mask & (entropy >= ENTROPY_FLOOR) & (entropy < np.inf))
+    log_a, log_b = (columns.log_probs[role][chosen].astype(np.float64) for role in pair)
+    told = np.isfinite(log_a + log_b) & ~is_sentinel(log_a) & ~is_sentinel(log_b)
+    surprise = np.where(told, -log_a - entropy[chosen], 0.0)
+    cross = surprise * np.where(told, -log_b, 0.0)
+    return chosen, {"draws": told, "own": surprise**2, "cross": cross}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 from kullback.columns import Columns, fits_bfloat16
 from kullback.estimation.drawn import Drawn, drawn
 from kullback.estimation.groups import Groups
-from kullback.estimation.terms import Block, by_sequence
 
 EIGHTHS = (2, 4, 6, 7, 8, 9, 10, 12, 16, 24, 40, 64)
 EXPONENTS = np.array(EIGHTHS) / 8  # β = 1/T, where the likelihood is summed
@@ -47,13 +47,14 @@ class TemperedState:
     def of(cls, columns: Columns, role: str) -> TemperedState:
         """The sums of one batch."""
         sums, rounded = np.zeros((FIRSTS.stop, len(columns.lengths))), True
+        sequence = columns.sequence_of_token
         for piece in drawn(columns, role):
-            rows = _rows(piece)
-            touched, part = by_sequence(Block(piece.start, rows), columns.lengths)
-            sums[:, touched] += part
-        head = columns.top_k.get(role)
-        if head is not None:
-            rounded = fits_bfloat16(head.log_probs[columns.mask & (head.ids >= 0).any(axis=1)])
+            used, logs, place = _front(piece)
+            if len(place):
+                at = sequence[piece.start + np.flatnonzero(used)]
+                begins = np.flatnonzero(np.diff(at, prepend=-1))
+                sums[:, at[begins]] += np.add.reduceat(_rows(logs, place), begins, axis=1)
+                rounded = rounded and fits_bfloat16(logs[logs > -np.inf])
         return cls(Groups.of(columns.clusters, sums), rounded)
 
     def __add__(self, other: TemperedState) -> TemperedState:
@@ -64,26 +65,28 @@ class TemperedState:
         return self.groups.sums[ROW[term]]
 
 
-def _rows(piece: Drawn) -> NDArray[np.float64]:
-    rows = np.zeros((FIRSTS.stop, len(piece.told)))
+def _front(piece: Drawn) -> tuple[NDArray[np.bool_], NDArray[Any], NDArray[np.int64]]:
+    """The tokens that fall into the front of their heads, those fronts, and the places there."""
     width = min(piece.logs.shape[1], LONGEST)
     used = piece.told & (piece.listed > 1) & (piece.place < width)
     if width < piece.logs.shape[1]:  # nobody knows which of the tied would have been listed
         used &= piece.logs[:, width - 1] > piece.logs[:, width]
-    used &= np.isfinite(piece.logs[:, 0])
-    logs, place = piece.logs[used, :width], piece.place[used]
-    own = logs[np.arange(len(place)), place]
-    top = logs[:, 0].astype(np.float64)
-    rows[ROW["inside"], used] = 1.0
-    rows[ROW["chosen"], used], rows[ROW["depth"], used] = own - top, -own - top
-    rows[ROW["first"], used] = place == 0
-    totals = _totals((logs - logs[:, :1]).astype(np.float32))
-    rows[NORMALIZERS, used], rows[FIRSTS, used] = np.log(totals), 1.0 / totals
+    own = piece.logs[np.arange(len(used)), np.minimum(piece.place, width - 1)]
+    used &= np.isfinite(own) & np.isfinite(piece.logs[:, 0])
+    return used, piece.logs[used, :width], piece.place[used]
+
+
+def _rows(logs: NDArray[Any], place: NDArray[np.int64]) -> NDArray[np.float64]:
+    rows = np.ones((FIRSTS.stop, len(place)))
+    own, top = logs[np.arange(len(place)), place].astype(np.float64), logs[:, 0].astype(np.float64)
+    rows[ROW["chosen"]], rows[ROW["depth"]], rows[ROW["first"]] = own - top, -own - top, place == 0
+    totals = _totals((logs.T - logs[:, 0]).astype(np.float32))
+    rows[NORMALIZERS], rows[FIRSTS] = np.log(totals), 1.0 / totals
     return rows
 
 
 def _totals(logs: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Σ p^β over each head, by β of ``EXPONENTS``, [β, tokens].
+    """Σ p^β over each head, by β of ``EXPONENTS``, [β, tokens], from log p, [k, tokens].
 
     All powers are products of p^⅛, so that one exponential serves them; float32 is exact enough
     for the sums of their logs.
@@ -91,4 +94,4 @@ def _totals(logs: NDArray[np.float32]) -> NDArray[np.float64]:
     powers = {1: np.exp(logs / np.float32(8))}
     for eighths, (a, b) in {2: (1, 1), **PRODUCTS}.items():
         powers[eighths] = powers[a] * powers[b]
-    return np.array([powers[eighths].sum(axis=1) for eighths in EIGHTHS], dtype=np.float64)
+    return np.array([powers[eighths].sum(axis=0) for eighths in EIGHTHS], dtype=np.float64)

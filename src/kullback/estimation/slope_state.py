@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,11 +70,12 @@ class SlopeState:
         return float(self.by_group(term).sum())
 
 
-def pairs_of(columns: Columns, questions: Iterable[Question]) -> Iterator[Pair]:
+def pairs_of(columns: Columns, questions: Iterable[Question]) -> tuple[Pair, ...]:
     """The pairs that questions are about and that a batch can tell of, the sampler first.
 
     By heads any pair; without them the nearest copy of the sampler, by its entropy.
     """
+    headed: dict[Pair, None] = {}
     copies: dict[str, str] = {}
     for question in questions:
         for pair in ((question.sampler, question.p), (question.sampler, question.q)):
@@ -82,10 +83,10 @@ def pairs_of(columns: Columns, questions: Iterable[Question]) -> Iterator[Pair]:
             if a == b:
                 continue
             if _both_headed(columns, pair):
-                yield pair
+                headed[pair] = None
             elif ONE_POLICY.issuperset(pair) and a in columns.entropy:
                 copies[a] = b if b == "old" else copies.get(a, b)
-    yield from copies.items()
+    return (*headed, *copies.items())
 
 
 def _both_headed(columns: Columns, pair: Pair) -> bool:

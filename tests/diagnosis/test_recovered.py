@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from kullback.columns import Columns, TopK
+from kullback.columns import Columns, TopK, pack
 from kullback.diagnosis.diagnose import diagnose
 from kullback.estimation.summary import summarize
 from kullback.question import Question
@@ -98,6 +98,41 @@ def test_the_corrected_value_is_the_kl_of_what_it_drew_from(table, top_k):
     assert finding.numbers["k1_corrected"] == pytest.approx(truth.mean(), abs=0.02)
     assert finding.numbers["kept_mass"] == pytest.approx(mass, abs=0.02)
     assert f"= {finding.numbers['k1_corrected']:.4g} nats per token" in finding.cost
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "counts", "right", "raw"),
+    [
+        # 16 draws in the proportions of what a top-k of 3 keeps, and 67 of what a top-k of 2 keeps.
+        ((0.4, 0.25, 0.15, 0.1, 0.06, 0.04), (0.3, 0.3, 0.1, 0.05, 0.17, 0.08), (8, 5, 3),
+         0.3860338088122702, 0.16289025749804646),
+        ((0.34, 0.33, 0.2, 0.13), (0.45, 0.45, 0.06, 0.04), (34, 33),
+         0.10547190317521357, -0.29500566342191176),
+    ],
+)  # fmt: skip
+def test_the_correction_is_exact_over_the_population(p, q, counts, right, raw):
+    flat = np.tile(np.repeat(np.arange(len(counts)), counts), 20)
+    sides = {"rollout": np.log(p), "reference": np.log(q)}
+    order = {role: np.argsort(-table, kind="stable") for role, table in sides.items()}
+    columns = replace(
+        pack(
+            {role: table[flat] for role, table in sides.items()},
+            lengths=1,
+            clusters=range(len(flat)),
+        ),
+        tokens=flat,
+        top_k={
+            role: TopK(*(np.tile(one, (len(flat), 1)) for one in (order[role], table[order[role]])))
+            for role, table in sides.items()
+        },
+    )
+    (finding,) = accused(columns)
+    assert finding.code == "sampler-truncated"
+    assert finding.numbers["drawn"] == len(counts)
+    assert finding.numbers["k1_raw"] == pytest.approx(raw, rel=1e-9)
+    assert finding.numbers["k1_corrected"] == pytest.approx(right, rel=1e-9)
+    kept = {"rollout": sum(p[: len(counts)]), "reference": sum(q[: len(counts)])}
+    assert finding.numbers["kept_mass"] == pytest.approx(kept, rel=1e-9)
 
 
 def test_where_the_heads_are_too_short_the_corrected_value_is_not_identifiable():

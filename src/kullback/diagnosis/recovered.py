@@ -133,8 +133,12 @@ def recovered_finding(summary: Summary, role: str, failed: list[SamplerTest]) ->
 
 
 def _cold(fit: Fit | None, cut: Cut) -> bool:
-    """Whether draws are so near to greedy that a temperature and a cut look alike."""
-    return fit is not None and fit.extreme and fit.temperature < 1 and not cut.greedy
+    """Whether draws are so near to greedy that a temperature and a cut look alike.
+
+    Not where the cut explains how often the likeliest token was drawn: never all the time, unless
+    it keeps that alone.
+    """
+    return fit is not None and fit.extreme and fit.temperature < 1 and not cut.alone
 
 
 def _other_gain(summary: Summary, role: str) -> float:

@@ -92,7 +92,7 @@ def sampler_tests(summary: Summary) -> tuple[SamplerTest, ...]:
     headed = [
         test(summary, role)
         for role in summary.tempered
-        if scored(summary, role) and _sound(summary, role)
+        if scored(summary, role) and _sound(summary, role) and role not in shifted_roles(summary)
         for test in (_tempering, _cut)
     ]
     return (*bounds.values(), *bets.values(), *means, *headed, *openings)

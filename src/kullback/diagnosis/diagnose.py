@@ -11,7 +11,9 @@ from kullback.diagnosis.limits import diagnose_limits
 from kullback.diagnosis.misaligned import diagnose_misaligned
 from kullback.diagnosis.normalization import diagnose_normalization
 from kullback.diagnosis.openings import diagnose_openings
+from kullback.diagnosis.processed import diagnose_processed
 from kullback.diagnosis.sampler import diagnose_sampler
+from kullback.diagnosis.temperatures import diagnose_temperatures
 from kullback.estimation.summary import Summary
 
 
@@ -34,12 +36,20 @@ def diagnose(summary: Summary) -> Diagnosis:
         >>> [finding.code for finding in diagnose(summarize([batch])).findings]
         ['sentinel-inside-mask', 'too-few-clusters']
     """
+    sampler = diagnose_sampler(summary)
+    drew = frozenset(
+        check.subject
+        for check in sampler.checks
+        if check.code == "temperature-mismatch" and check.status == "failed"
+    )
     return (
         diagnose_columns(summary)
         + diagnose_normalization(summary)
         + diagnose_openings(summary)
         + diagnose_alignment(summary)
         + diagnose_misaligned(summary)
-        + diagnose_sampler(summary)
+        + sampler
+        + diagnose_temperatures(summary, drew)
+        + diagnose_processed(summary)
         + diagnose_limits(summary)
     )

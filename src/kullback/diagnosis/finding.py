@@ -35,6 +35,8 @@ CODES = {
     "mask-covers-padding": Code("padding is counted as tokens", True),
     "mask-covers-prompt": Code("tokens that nobody sampled are counted at the start", True),
     "infinite-ratio": Code("a policy gives no probability to a sampled token", True),
+    "temperature-mismatch": Code("draws or log-probs at another temperature", True),
+    "sampler-truncated": Code("the sampler's log-probs leave out a top-k or top-p", True),
     "rows-left-out": Code("damaged rows were not read", False),
     "rows-repeated": Code("rows are copies of others", False),
     "column-not-read": Code("a column that looks like log-probs, or a mask, was not read", False),

@@ -6,15 +6,19 @@ from dataclasses import dataclass
 from math import exp, log
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kullback.diagnosis.alignment import is_shifted, shifted_roles
 from kullback.diagnosis.column_faults import holds_log_probs
 from kullback.diagnosis.openings import opens_unscored
+from kullback.diagnosis.tempering import log_likelihoods, rounding
 from kullback.estimation.column_state import ColumnState
+from kullback.estimation.cut_state import ROW as CUT_ROW
 from kullback.estimation.interval import ratio_interval
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.sampler_state import SamplerState
 from kullback.estimation.summary import Summary
+from kullback.estimation.tempered_state import EXPONENTS
 from kullback.question import Question
 
 ALPHA = 0.01  # probability that a report on honest data accuses any sampler
@@ -34,14 +38,15 @@ class SamplerTest:
     """One test of one sampler.
 
     Args:
-        kind: ``bound``, ``bet``, ``entropy``, ``heads`` or ``openings``.
+        kind: ``bound``, ``bet``, ``entropy``, ``heads``, ``tempering``, ``cut`` or ``openings``.
         sampler: The role that is said to have sampled.
         other: For the bound and the bet, the role that it is compared with.
         log_p: Log of the probability of such a result, at most, if the sampler is honest.
         slack: What rounding of the logged numbers may have taken from it at most.
         mean: Mean of log other/sampler, of the bet's log gain, of −log p − H, of hits less head
-            mass, or of what a pair's like openings cost.
-        z: The mean in standard errors; NaN for the bound, the bet and the openings.
+            mass, of the log gain of another temperature or of a cut, or of what a pair's like
+            openings cost.
+        z: The mean in standard errors, for ``entropy`` and ``heads``; else NaN.
         count: Tokens, or prefixes, or pairs of sequences.
     """
 
@@ -84,7 +89,13 @@ def sampler_tests(summary: Summary) -> tuple[SamplerTest, ...]:
         for role in samplers
         if role in summary.shared and scored(summary, role)
     ]
-    return (*bounds.values(), *bets.values(), *means, *openings)
+    headed = [
+        test(summary, role)
+        for role in summary.tempered
+        if scored(summary, role) and _sound(summary, role) and role not in shifted_roles(summary)
+        for test in (_tempering, _cut)
+    ]
+    return (*bounds.values(), *bets.values(), *means, *headed, *openings)
 
 
 def _product(
@@ -110,6 +121,47 @@ def _openings(summary: Summary, role: str) -> SamplerTest:
     slack = FLOAT32_FLOOR * state.tokens + BFLOAT16 * state.surprise * column.bfloat16
     mean = state.surprise / state.alike if state.alike else 0.0
     return SamplerTest("openings", role, "", log_p, slack, mean, np.nan, state.pairs)
+
+
+def _sound(summary: Summary, role: str) -> bool:
+    """Whether the heads are of one distribution, that of the sampled log-probs."""
+    state = summary.distributions[role]
+    return not state.heavy and not state.differing
+
+
+def _tempering(summary: Summary, role: str) -> SamplerTest:
+    """Another temperature of its own head as a bet, mixed over a grid: mean 1 under the sampler.
+
+    Given that the token falls into the head, p(x)^β / Σ p^β against the same at β = 1.
+    """
+    state = summary.tempered[role]
+    gains = log_likelihoods(state)
+    others = np.flatnonzero(EXPONENTS != 1)
+    lost = rounding(state, BFLOAT16 * state.bfloat16, FLOAT32_FLOOR)
+    count = int(state.by_group("inside").sum())
+    return _mixture("tempering", role, gains[others], lost[others], count)
+
+
+def _cut(summary: Summary, role: str) -> SamplerTest:
+    """Never beyond a cut of its own head, ∏ m at most, mixed over all cuts that are looked for."""
+    state = summary.cuts[role]
+    told, size = state.sums[CUT_ROW["told"]], state.sums[CUT_ROW["size"]]
+    gains, least = state.sums[CUT_ROW["log_kept"]], state.sums[CUT_ROW["expected"]]
+    moved = FLOAT32_FLOOR * told + BFLOAT16 * state.bfloat16 * size
+    # ∏ (m + ε) ≤ exp(−Σ (1 − m − ε)): what rounding leaves of the evidence.
+    lost = gains - np.maximum(least - moved, 0.0)
+    return _mixture("cut", role, gains, lost, state.prefixes)
+
+
+def _mixture(
+    kind: str, role: str, gains: NDArray[np.float64], lost: NDArray[np.float64], count: int
+) -> SamplerTest:
+    """The mean of several products with mean 1 at most is one, too."""
+    total, left = (
+        float(np.logaddexp.reduce(some)) - log(len(gains)) for some in (gains, gains - lost)
+    )
+    log_p = min(0.0, -total)
+    return SamplerTest(kind, role, "", log_p, total - left, total / max(count, 1), np.nan, count)
 
 
 def scored(summary: Summary, role: str) -> bool:

@@ -14,13 +14,16 @@ import numpy as np
 from kullback.columns import Columns
 from kullback.estimation.cells import AxisState, split
 from kullback.estimation.column_state import ColumnState
+from kullback.estimation.cut_state import CutState
 from kullback.estimation.distribution_state import DistributionState
 from kullback.estimation.opening_state import OpeningState, SharedState
 from kullback.estimation.padding_state import PaddingState
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.repeat_state import RepeatState
 from kullback.estimation.sampler_state import SamplerState
+from kullback.estimation.slope_state import Pair, SlopeState, pairs_of
 from kullback.estimation.spelling_state import SpellingState, partings
+from kullback.estimation.tempered_state import TemperedState
 from kullback.question import Question, default_questions, presumed_sampler
 
 K = TypeVar("K")
@@ -43,6 +46,9 @@ class Summary:
         repeats: Whether rows are copies of others.
         spelling: Whether the ids spell the text.
         padding: Whether sequences begin or end in runs of one constant.
+        tempered: At which temperature of its own head each sampler drew.
+        cuts: Beyond which cut of its own head each sampler never drew.
+        slopes: Whether two roles are one distribution at two temperatures.
         cluster_kind: ``prompt`` or ``sequence``.
         by: Of each question, its cells along each axis that was asked for.
         refused: Of the axes that were wished for and cannot be had, why.
@@ -71,6 +77,9 @@ class Summary:
     repeats: RepeatState
     spelling: SpellingState
     padding: PaddingState
+    tempered: dict[str, TemperedState]
+    cuts: dict[str, CutState]
+    slopes: dict[Pair, SlopeState]
     cluster_kind: str
     by: dict[Question, dict[str, AxisState]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
@@ -91,6 +100,7 @@ class Summary:
         suspect = columns.take(np.array(odd)) if odd else None
         testable = [r for r in columns.log_probs if r in columns.entropy or r in columns.top_k]
         samplers = dict.fromkeys(q.sampler for q in questions if columns.tokens is not None)
+        headed = [role for role in samplers if role in columns.top_k]
         return cls(
             questions={q: QuestionState.of(columns, q) for q in questions},
             misspelled={q: QuestionState.of(suspect, q) for q in questions if suspect is not None},
@@ -103,6 +113,9 @@ class Summary:
             repeats=RepeatState.of(columns, questions[0].sampler),
             spelling=SpellingState.of(columns, parted),
             padding=PaddingState.of(columns),
+            tempered={role: TemperedState.of(columns, role) for role in headed},
+            cuts={role: CutState.of(columns, role) for role in headed},
+            slopes={pair: SlopeState.of(columns, pair) for pair in pairs_of(columns, questions)},
             cluster_kind=columns.cluster_kind,
             by=cells,
             refused=refused,
@@ -129,6 +142,9 @@ class Summary:
             repeats=self.repeats + other.repeats,
             spelling=self.spelling + other.spelling,
             padding=self.padding + other.padding,
+            tempered=_added(self.tempered, other.tempered),
+            cuts=_added(self.cuts, other.cuts),
+            slopes=_added(self.slopes, other.slopes),
             cluster_kind=self.cluster_kind,
             by={
                 q: {a: axes[a] + other.by[q][a] for a in axes if a not in refused}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -101,6 +101,29 @@ def _of_fault(name: str) -> Callable[[], Example]:
         )
 
     return build
+
+
+def _mismatch() -> Example:
+    """A temperature where no head is logged, which would tell that it is one."""
+    fault, world = FAULTS["temperature"], _world("smooth")
+    faulty = replace(fault.inject(world, np.random.default_rng(SEED)), top_k={})
+    return Example(
+        told=f"{_sizes('smooth', faulty)}: {fault.caption}; no heads.",
+        diagnosis=_seen(faulty),
+        clean="without that",
+        twin=_seen(world.sample(np.random.default_rng(SEED))),
+    )
+
+
+def _other_temperature() -> Example:
+    fault, world = FAULTS["trainer-temperature"], _world("training_loop")
+    faulty = fault.inject(world, np.random.default_rng(SEED))
+    return Example(
+        told=f"{_sizes('training_loop', faulty)}: {fault.caption}.",
+        diagnosis=_seen(faulty, "KL(rollout||old)"),
+        clean="without that",
+        twin=_seen(world.sample(np.random.default_rng(SEED), top_k=20), "KL(rollout||old)"),
+    )
 
 
 def _weight_missing() -> Example:
@@ -210,7 +233,6 @@ def _read(rows: list[dict[str, Any]]) -> Diagnosis:
 # Of a code that several faults lead to, the most usual.
 _USUAL = {
     "negative-beyond-chance": "wrong-sampler",
-    "sampler-mismatch": "temperature",
     "mask-covers-prompt": "prompt",
 }
 _FROM_FAULTS = {
@@ -219,6 +241,8 @@ _FROM_FAULTS = {
     if code in _USUAL or any(fault.code == code for fault in FAULTS.values())
 }
 _FROM_WORLDS: dict[str, Callable[[], Example]] = {
+    "sampler-mismatch": _mismatch,
+    "temperature-mismatch": _other_temperature,
     "rows-left-out": _rows_left_out,
     "rows-repeated": _repeated,
     "column-not-read": _column_not_read,

@@ -31,4 +31,6 @@ FOUND = {
     "mask-covers-padding": {"padding": 150},
     "mask-covers-prompt": {"prompt": 150, "prompt-scored": 150},
     "infinite-ratio": {"truncated-reference": 150},
+    "temperature-mismatch": {},
+    "sampler-truncated": {},
 }

@@ -12,15 +12,19 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kullback.columns import Columns
+from kullback.estimation.again_state import AgainState
+from kullback.estimation.age_state import AgeState
 from kullback.estimation.cells import AxisState, split
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.distribution_state import DistributionState
 from kullback.estimation.opening_state import OpeningState, SharedState
+from kullback.estimation.outcome_state import OutcomeState
 from kullback.estimation.padding_state import PaddingState
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.repeat_state import RepeatState
 from kullback.estimation.sampler_state import SamplerState
 from kullback.estimation.spelling_state import SpellingState, partings
+from kullback.estimation.start_state import StartState
 from kullback.question import Question, default_questions, presumed_sampler
 
 K = TypeVar("K")
@@ -43,6 +47,10 @@ class Summary:
         repeats: Whether rows are copies of others.
         spelling: Whether the ids spell the text.
         padding: Whether sequences begin or end in runs of one constant.
+        again: By how much each role differs where the same tokens were scored twice.
+        start: How far the policy is from the reference before the first update.
+        age: How old the weights were that sampled.
+        outcomes: How sequences ended and were rewarded, where labels say it.
         cluster_kind: ``prompt`` or ``sequence``.
         by: Of each question, its cells along each axis that was asked for.
         refused: Of the axes that were wished for and cannot be had, why.
@@ -71,6 +79,10 @@ class Summary:
     repeats: RepeatState
     spelling: SpellingState
     padding: PaddingState
+    again: AgainState
+    start: StartState
+    age: AgeState
+    outcomes: OutcomeState
     cluster_kind: str
     by: dict[Question, dict[str, AxisState]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
@@ -103,6 +115,10 @@ class Summary:
             repeats=RepeatState.of(columns, questions[0].sampler),
             spelling=SpellingState.of(columns, parted),
             padding=PaddingState.of(columns),
+            again=AgainState.of(columns),
+            start=StartState.of(columns),
+            age=AgeState.of(columns),
+            outcomes=OutcomeState.of(columns),
             cluster_kind=columns.cluster_kind,
             by=cells,
             refused=refused,
@@ -129,6 +145,10 @@ class Summary:
             repeats=self.repeats + other.repeats,
             spelling=self.spelling + other.spelling,
             padding=self.padding + other.padding,
+            again=self.again + other.again,
+            start=self.start + other.start,
+            age=self.age + other.age,
+            outcomes=self.outcomes + other.outcomes,
             cluster_kind=self.cluster_kind,
             by={
                 q: {a: axes[a] + other.by[q][a] for a in axes if a not in refused}

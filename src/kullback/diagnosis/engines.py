@@ -1,4 +1,4 @@
-"""Rollout and old are said to have equal weights: what lies between the two is no update's doing."""
+"""Rollout and old are said to have equal weights: what lies between is no update's doing."""
 
 from __future__ import annotations
 

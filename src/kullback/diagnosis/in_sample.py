@@ -5,13 +5,13 @@ from __future__ import annotations
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
 from kullback.diagnosis.sampler_tests import (
     FITTED,
+    FIXED,
     SamplerTest,
     cause,
     chance,
     failing,
     lead,
     sampler_tests,
-    unfit,
 )
 from kullback.estimation.summary import Summary
 from kullback.question import Question
@@ -28,40 +28,30 @@ def diagnose_in_sample(summary: Summary) -> Diagnosis:
     tests = sampler_tests(summary)
     failed = failing(tests)
     found = [test for test in failed if cause(summary, test, failed) == CODE]
-    checks = [
-        Check(CODE, str(Question(t.sampler, t.other)), "failed", _told(summary, t)) for t in found
-    ]
     accused = {(test.sampler, test.other) for test in found}
-    checks += [_unknown(q) for q in summary.questions if _moved(summary, q, accused)]
+    bounds = [test for test in tests if test.kind == "bound" and test.other not in FIXED]
+    asked = {(question.p, question.q) for question in summary.questions}
+    checks = [
+        _check(summary, test, (test.sampler, test.other) in accused)
+        for test in bounds
+        if (test.sampler, test.other) in asked
+    ]
     return Diagnosis((_finding(summary, found),) if found else (), tuple(checks))
 
 
-def _told(summary: Summary, test: SamplerTest) -> str:
+def _check(summary: Summary, test: SamplerTest, failed: bool) -> Check:
     gain, most, z = lead(summary, test)
-    return (
-        f"log {test.other} − log {test.sampler} is {gain:.4g} on average; of tokens that "
-        f"{test.other} sampled itself it would be about {most:.3g} ({z:.1f} standard errors less)"
-    )
-
-
-def _moved(summary: Summary, question: Question, accused: set[tuple[str, str]]) -> bool:
-    """Whether current is set against the policy that sampled, and is another one by now."""
-    state = summary.questions[question]
-    return (
-        question.q == TRAINED
-        and question.p == question.sampler
-        and (question.p, question.q) not in accused
-        and not unfit(summary, question)
-        and state.total("raw_k2") > 0
-    )
-
-
-def _unknown(question: Question) -> Check:
-    reason = (
-        f"{TRAINED} is not {question.p}: if it was logged after an update on these tokens, k1 and "
-        "k3 are too low, and no column shows it; log it before the update, or on held-out tokens"
-    )
-    return Check(CODE, str(question), "not-possible", reason)
+    subject = str(Question(test.sampler, test.other))
+    told = f"d = log {test.other} − log {test.sampler} is {gain:.3g} on average, ½ d² {most:.3g}"
+    if failed:
+        return Check(CODE, subject, "failed", f"{told}: {z:.1f} standard errors less")
+    if test.other == TRAINED and most > 0:
+        told += (
+            f"; if {TRAINED} was logged after an update on these tokens, k1 and k3 are too low, "
+            "and no column shows a little of that: log it before, or on held-out tokens"
+        )
+        return Check(CODE, subject, "not-possible", told)
+    return Check(CODE, subject, "passed", told)
 
 
 def _finding(summary: Summary, found: list[SamplerTest]) -> Finding:
@@ -81,9 +71,10 @@ def _finding(summary: Summary, found: list[SamplerTest]) -> Finding:
             and not {question.p, question.q}.isdisjoint({worst.other, *others})
         ),
         claim=(
-            f"{worst.other} was fitted to these tokens: it finds them likelier than {worst.sampler} "
-            f"does, by {gain:.4g} nats per token (probability at most {chance(worst.log_p)} for a "
-            f"policy fixed before), while the entropy says that {worst.sampler} sampled them. Had "
+            f"{worst.other} was fitted to these tokens: it finds them likelier than "
+            f"{worst.sampler} does, by {gain:.4g} nats per token (probability at most "
+            f"{chance(worst.log_p)} for a policy fixed before), while the entropy says that "
+            f"{worst.sampler} sampled them. Had "
             f"{worst.other} sampled them itself, it would be about {most:.2g}.{also}"
         ),
         numbers={

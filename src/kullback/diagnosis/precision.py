@@ -127,7 +127,7 @@ def _cost(summary: Summary, question: Question, k3: float, floor: float) -> str:
     noise = math.sqrt(2 * floor / tokens)
     left = max(k3 - floor, 0.0)
     return (
-        f"k2 and k3 come out too large by up to {floor:.2g}; of {k3:.3g} about {left:.2g} are left. "
+        f"k2 and k3 are too large by up to {floor:.2g}; of {k3:.3g} about {left:.2g} are left. "
         f"k1 gets noise with mean about 0, {noise:.1g} over {tokens} tokens. "
         f"{decided(k3, left) if floor >= TELLS * k3 else ''}"
     ).rstrip()

@@ -232,7 +232,9 @@ def _fitted(summary: Summary, test: SamplerTest, failed: tuple[SamplerTest, ...]
     """
     if test.kind not in ("bound", "bet") or test.other in FIXED:
         return False
-    accused = any(one.sampler == test.sampler and one.kind in ("entropy", "heads") for one in failed)
+    accused = any(
+        one.sampler == test.sampler and one.kind in ("entropy", "heads") for one in failed
+    )
     if accused or _mean_test(summary, test.sampler, "entropy") is None:
         return False
     return lead(summary, test)[2] >= FITTED

@@ -15,7 +15,14 @@ CODE = "selected-on-outcome"
 USUAL = 0.6  # share of the prompts that have the usual number of sequences, at least
 FEWEST = 3  # prompts with fewer; one or two are where a file was cut
 SHARE = 0.02  # of all prompts, likewise
-CUT_OFF = ("length", "max", "trunc", "abort", "limit", "timeout")  # in the reason of unfinished ones
+CUT_OFF = (
+    "length",
+    "max",
+    "trunc",
+    "abort",
+    "limit",
+    "timeout",
+)  # in the reason of unfinished ones
 
 COST = (
     "If they were left out for what was sampled (too long, without reward, all of one prompt "
@@ -23,8 +30,8 @@ COST = (
     "columns answer. If not (a worker that died, a batch cut short), nothing is lost but rows."
 )
 ADVICE = (
-    "Log every row that was sampled, with a flag for those that are not trained on, and take the KL "
-    "of all."
+    "Log every row that was sampled, with a flag for those that are not trained on, and take the "
+    "KL of all."
 )
 
 
@@ -41,7 +48,8 @@ def _uneven(summary: Summary) -> Diagnosis:
         return Diagnosis((), (Check(CODE, "rows of a prompt", "not-possible", reason),))
     sizes = state.by_group("sequences")
     sizes = sizes[sizes > 0].astype(int)
-    usual, often = Counter(sizes.tolist()).most_common(1)[0] if len(sizes) else (0, 0)
+    usual = Counter(sizes.tolist()).most_common(1)[0][0] if len(sizes) else 1
+    often = int((sizes % usual == 0).sum())
     if usual < 2 or often < USUAL * len(sizes):
         reason = "the prompts have no usual number of rows"
         return Diagnosis((), (Check(CODE, "rows of a prompt", "not-possible", reason),))
@@ -55,8 +63,8 @@ def _uneven(summary: Summary) -> Diagnosis:
         severity="note",
         certainty="likely",
         questions=tuple(map(str, summary.questions)),
-        claim=f"{often} of {len(sizes)} prompts have {usual} sequences each, and {len(few)} have "
-        f"no multiple of that: {missing} rows are missing.",
+        claim=f"{often} of {len(sizes)} prompts have whole groups of {usual} sequences, and the "
+        f"other {len(few)} do not: {missing} rows are missing.",
         numbers={"usual": usual, "prompts": len(sizes), "uneven": len(few), "missing": missing},
         cost=COST,
         advice=ADVICE,
@@ -109,5 +117,3 @@ def _finished(summary: Summary) -> Diagnosis:
         return Diagnosis((), (Check(CODE, subject, "passed", told),))
     told += ": if any was and is left out, long ones are missing; log them too"
     return Diagnosis((), (Check(CODE, subject, "not-possible", told),))
-
-

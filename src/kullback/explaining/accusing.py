@@ -10,6 +10,7 @@ from kullback.diagnosis.sampler_tests import (
     FEWEST_CLUSTERS,
     FEWEST_MISSES,
     FEWEST_PREFIXES,
+    FITTED,
     FLOAT32_FLOOR,
     NEARLY_ALL,
     PROMPT,
@@ -139,5 +140,16 @@ ACCUSING = {
         test="Tokens at which one side is −inf, or a log-prob is +inf, are counted; one suffices.",
         harmless="A token that really is impossible for q makes the KL infinite in truth: then the "
         "question is at fault. If you meant the KL of two truncated policies, truncate both.",
+    ),
+    "in-sample": Lesson(
+        means="A policy in training finds the tokens likelier than one fixed before could: it was "
+        "trained on them. Its k1 is too low, and may be negative with an honest sampler. An "
+        "estimate is marked so if the caller says it: kb.estimate(…, in_sample=True).",
+        test="The bound or the bet of q against the sampler fails, the sampler's entropy test "
+        f"passes, and log q/p is above ½ (log q/p)² on average by {FITTED:g} standard errors: of "
+        "q's own samples the two are about equal. A reference is not suspected.",
+        harmless="It is a cause that fits, not the only one: a third policy, further from p than "
+        "q, may have sampled. Where the entropy is not logged the same sum is told as "
+        "negative-beyond-chance.",
     ),
 }

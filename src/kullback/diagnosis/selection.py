@@ -37,7 +37,19 @@ ADVICE = (
 
 def diagnose_selection(summary: Summary) -> Diagnosis:
     """Look for prompts with too few rows, for groups that should be there, for unfinished rows."""
-    return _uneven(summary) + _mixed(summary) + _finished(summary)
+    labels = _unlabelled(summary) or _mixed(summary) + _finished(summary)
+    return _uneven(summary) + labels
+
+
+def _unlabelled(summary: Summary) -> Diagnosis | None:
+    """One line where neither rewards nor reasons were read."""
+    if summary.outcomes.reasons or summary.outcomes.values:
+        return None
+    reason = (
+        "neither a reward nor a finish_reason was read: --by reward, --by finish_reason, or "
+        "labels=['reward', 'finish_reason']"
+    )
+    return Diagnosis((), (Check(CODE, "outcomes", "not-possible", reason),))
 
 
 def _uneven(summary: Summary) -> Diagnosis:
@@ -83,7 +95,7 @@ def _mixed(summary: Summary) -> Diagnosis:
     counts, sums, squares = state.rewards.sums if len(state.rewards.keys) else np.zeros((3, 0))
     several = counts >= 2
     if state.rewards.folded or len(state.values) != 2 or summary.cluster_kind != "prompt":
-        reason = "no reward of two values is logged per row, by prompt: read it (labels=['reward'])"
+        reason = "no reward of two values is logged per row, by prompt: read it (--by reward)"
         return Diagnosis((), (Check(CODE, subject, "not-possible", reason),))
     equal = int((several & (counts * squares - sums * sums <= 1e-9 * counts * squares)).sum())
     log_p = sum(log1p(-(2.0 ** (1 - n))) for n in counts[several] if n >= 2)
@@ -110,7 +122,7 @@ def _finished(summary: Summary) -> Diagnosis:
     reasons, subject = summary.outcomes.reasons, "unfinished rows"
     cut = sum(n for reason, n in reasons.items() if any(w in reason.lower() for w in CUT_OFF))
     if not reasons:
-        reason = "why sequences ended is not logged per row: read it (labels=['finish_reason'])"
+        reason = "why sequences ended was not read: --by finish_reason"
         return Diagnosis((), (Check(CODE, subject, "not-possible", reason),))
     told = f"{cut} of {reasons.total()} sequences were cut"
     if cut:

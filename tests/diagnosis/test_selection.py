@@ -72,7 +72,7 @@ def test_few_groups_may_all_differ_by_chance() -> None:
     assert looked(rows(20, 4, reward=reward), REWARDS)[1].status == "passed"  # 0.875^20 = 0.07
     reward = np.random.default_rng(0).random(400)
     assert looked(rows(100, 4, reward=reward), REWARDS)[1].status == "not-possible"
-    assert looked(rows(), "outcomes")[1].status == "not-possible"
+    assert looked(rows(), "the dump")[1].status == "not-possible"
 
 
 def test_that_all_rows_finished_proves_nothing() -> None:

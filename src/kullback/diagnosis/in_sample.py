@@ -87,8 +87,7 @@ def _finding(summary: Summary, found: list[SamplerTest]) -> Finding:
             "needed_z": FITTED,
         },
         cost=f"k1 of {pair} is {-gain:.4g} here, and of fresh tokens it is 0 at least: training on "
-        f"the batch took {gain:.3g} or more off it. {decided(-gain, 0.0)} A stop rule on this "
-        "number fires too late.",
+        f"the batch took {gain:.3g} or more off it. {decided(-gain, 0.0)}",
         advice=f"Take the KL of fresh or held-out tokens, the exact KL at these prefixes, or "
         f"{worst.other} as it was before the update. If it was not trained on them, they were "
         f"sampled by another policy than {worst.sampler}.",

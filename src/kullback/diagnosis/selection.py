@@ -49,7 +49,7 @@ def _unlabelled(summary: Summary) -> Diagnosis | None:
         "neither a reward nor a finish_reason was read: --by reward, --by finish_reason, or "
         "labels=['reward', 'finish_reason']"
     )
-    return Diagnosis((), (Check(CODE, "outcomes", "not-possible", reason),))
+    return Diagnosis((), (Check(CODE, "the dump", "not-possible", reason),))
 
 
 def _uneven(summary: Summary) -> Diagnosis:

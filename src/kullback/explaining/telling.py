@@ -72,8 +72,8 @@ TELLING = {
     "selected-on-outcome": Lesson(
         means="Rows are missing where others are whole: prompts with fewer sequences than the "
         "rest, or no prompt whose rewards are all equal. If they were left out for what was "
-        "sampled, k1 and k3 of the rest are biased. Estimates that are selected by construction "
-        "carry the mark of this name.",
+        "sampled, k1 and k3 of the rest are biased. Estimates are marked so at sequence_mean, if "
+        "lengths differ, and in splits (--by) by an outcome; only the exact KL answers there.",
         test=f"{selection.FEWEST} prompts and {selection.SHARE:.0%} of all have no multiple of the "
         f"number of rows that {selection.USUAL:.0%} of them have; or, of rewards with two values, "
         "no prompt has equal ones, though 2^(1 − n) of prompts with n rows would (chance below "

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,12 +9,14 @@ import pytest
 import kullback as kb
 from kullback.columns import Columns, pack
 from kullback.diagnosis.diagnose import diagnose
-from kullback.diagnosis.finding import Diagnosis, Finding
-from kullback.diagnosis.first_step import CODE, diagnose_first_step
+from kullback.diagnosis.finding import Check, Diagnosis, Finding
+from kullback.diagnosis.first_step import diagnose_first_step
 from kullback.estimation.summary import summarize
 from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
 
 SHAPE = (64, 32)
+
+CODE = "reference-not-start"
 
 
 def start(step: int | None = 0, drift: float = 0.3, engine: float = 0.0, **more: float) -> Columns:
@@ -29,7 +32,7 @@ def start(step: int | None = 0, drift: float = 0.3, engine: float = 0.0, **more:
     return replace(pack(roles), labels=labels)
 
 
-def looked(columns: Columns, found: Diagnosis | None = None):
+def looked(columns: Columns, found: Diagnosis | None = None) -> tuple[Any, Check]:
     diagnosis = diagnose_first_step(summarize([columns]), found or Diagnosis())
     (check,) = diagnosis.checks
     return next(iter(diagnosis.findings), None), check

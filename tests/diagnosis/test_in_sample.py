@@ -7,7 +7,7 @@ import pytest
 
 from kullback.columns import Columns
 from kullback.diagnosis.diagnose import diagnose
-from kullback.diagnosis.in_sample import CODE, diagnose_in_sample
+from kullback.diagnosis.in_sample import diagnose_in_sample
 from kullback.diagnosis.sampler import sampler_check
 from kullback.diagnosis.sampler_tests import lead, sampler_tests
 from kullback.estimation.summary import summarize
@@ -15,6 +15,8 @@ from kullback.question import Question
 from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
 from kullback.worlds.faults import drawn_from, older, trained_on_sample, with_policy
 from kullback.worlds.tables import tempered
+
+CODE = "in-sample"
 
 
 def rng(seed: int = 0) -> np.random.Generator:

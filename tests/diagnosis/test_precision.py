@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from kullback.columns import pack
-from kullback.diagnosis.precision import CODE, diagnose_precision
+from kullback.diagnosis.finding import Check
+from kullback.diagnosis.precision import diagnose_precision
 from kullback.estimation.summary import summarize
 from kullback.worlds.faults import rounded_to_bf16
 
 SHAPE = (64, 32)
+
+CODE = "precision-floor"
 
 
 def log_probs(seed: int = 0) -> np.ndarray:
@@ -19,7 +24,7 @@ def noise(size: float) -> np.ndarray:
     return size * np.random.default_rng(1).standard_normal(SHAPE)
 
 
-def found(**roles: np.ndarray):
+def found(**roles: np.ndarray) -> tuple[Any, Check]:
     diagnosis = diagnose_precision(summarize([pack(roles)]))
     (check,) = diagnosis.checks
     return next(iter(diagnosis.findings), None), check

@@ -7,10 +7,12 @@ import pytest
 
 import kullback as kb
 from kullback.columns import Columns
-from kullback.diagnosis.rescored import CODE, diagnose_rescored, noises
+from kullback.diagnosis.rescored import diagnose_rescored, noises
 from kullback.estimation.summary import summarize
 from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
 from kullback.worlds.faults import replaced, rounded_to_bf16
+
+CODE = "stochastic-forward"
 
 
 def rng(seed: int = 0) -> np.random.Generator:

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import kullback as kb
 from kullback.columns import Columns, pack
-from kullback.diagnosis.selection import CODE, diagnose_selection
+from kullback.diagnosis.finding import Check
+from kullback.diagnosis.selection import diagnose_selection
 from kullback.estimation.summary import summarize
 from kullback.worlds import CLEAN_WORLDS
+
+CODE = "selected-on-outcome"
 
 
 def rows(prompts: int = 32, each: int = 8, **labels) -> Columns:
@@ -21,7 +25,7 @@ def rows(prompts: int = 32, each: int = 8, **labels) -> Columns:
     return replace(columns, labels={name: np.array(values) for name, values in labels.items()})
 
 
-def looked(columns: Columns, subject: str):
+def looked(columns: Columns, subject: str) -> tuple[Any, Check]:
     diagnosis = diagnose_selection(summarize([columns]))
     (check,) = [check for check in diagnosis.checks if check.subject == subject]
     return diagnosis.findings, check

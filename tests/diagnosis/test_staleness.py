@@ -1,19 +1,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from kullback.columns import Columns, pack
-from kullback.diagnosis.staleness import CODE, diagnose_staleness
+from kullback.diagnosis.finding import Check
+from kullback.diagnosis.staleness import diagnose_staleness
 from kullback.estimation.summary import summarize
 from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
 
 ROLES = ("rollout", "old", "reference")
 
+CODE = "stale"
 
-def looked(versions=None, step=None, **labels):
+
+def looked(versions=None, step=None, **labels) -> tuple[Any, Check]:
     columns = pack({role: np.full((2, 3), -1.0) for role in ROLES})
     labels |= {} if step is None else {"step": step}
     columns = replace(
@@ -24,7 +28,7 @@ def looked(versions=None, step=None, **labels):
     return of(columns)
 
 
-def of(columns: Columns):
+def of(columns: Columns) -> tuple[Any, Check]:
     diagnosis = diagnose_staleness(summarize([columns]))
     (check,) = diagnosis.checks
     return next(iter(diagnosis.findings), None), check

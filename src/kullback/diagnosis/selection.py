@@ -46,8 +46,7 @@ def _unlabelled(summary: Summary) -> Diagnosis | None:
     if summary.outcomes.reasons or summary.outcomes.values:
         return None
     reason = (
-        "neither a reward nor a finish_reason was read: --by reward, --by finish_reason, or "
-        "labels=['reward', 'finish_reason']"
+        "neither a reward nor a finish_reason per row was read: --by reward, --by finish_reason"
     )
     return Diagnosis((), (Check(CODE, "the dump", "not-possible", reason),))
 

@@ -143,13 +143,12 @@ ACCUSING = {
     ),
     "in-sample": Lesson(
         means="A policy in training finds the tokens likelier than one fixed before could: it was "
-        "trained on them. Its k1 is too low, and may be negative with an honest sampler. An "
-        "estimate is marked so if the caller says it: kb.estimate(…, in_sample=True).",
+        "trained on them. Its k1 is too low, even with an honest sampler. An estimate is marked so "
+        "if the caller says it: kb.estimate(…, in_sample=True).",
         test="The bound or the bet of q against the sampler fails, the sampler's entropy test "
         f"passes, and log q/p is above ½ (log q/p)² on average by {FITTED:g} standard errors: of "
-        "q's own samples the two are about equal. A reference is not suspected.",
-        harmless="It is a cause that fits, not the only one: a third policy, further from p than "
-        "q, may have sampled. Where the entropy is not logged the same sum is told as "
-        "negative-beyond-chance.",
+        "q's own samples the two are about equal. No reference is suspected.",
+        harmless="A third policy, further from p than q, may have sampled. Where no entropy is "
+        "logged the same sum is told as negative-beyond-chance.",
     ),
 }

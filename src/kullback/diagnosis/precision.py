@@ -128,7 +128,8 @@ def _cost(summary: Summary, question: Question, k3: float, floor: float) -> str:
     left = max(k3 - floor, 0.0)
     return (
         f"k2 and k3 are too large by up to {floor:.2g}; of {k3:.3g} about {left:.2g} are left. "
-        f"k1 gets noise with mean about 0, {noise:.1g} over {tokens} tokens. "
+        f"k1 gets noise, {noise:.1g} over {tokens} tokens, with mean about 0 where log-probs "
+        "spread over many steps. "
         f"{decided(k3, left) if floor >= TELLS * k3 else ''}"
     ).rstrip()
 

@@ -29,7 +29,7 @@ def with_dropout(columns: Columns, role: str = "old", size: float = 0.15) -> Col
     """Noise as of the logits: a token that is certain keeps its log-prob."""
     own = columns.log_probs[role].astype(np.float64)
     noise = size * rng().standard_normal(len(columns))
-    return replaced(columns, role, own + (1 - np.exp(own)) * noise)
+    return replaced(columns, role, np.minimum(own + (1 - np.exp(own)) * noise, 0.0))
 
 
 def statuses(columns: Columns) -> dict[str, str]:
@@ -50,6 +50,13 @@ def test_dropout_is_seen_where_completions_of_a_prompt_begin_alike() -> None:
     assert finding.questions == ("KL(rollout||old)",)
     assert 0.03 < finding.numbers["noise"]["old"] < 0.15
     assert finding.numbers["differing"] > 20
+
+
+def test_an_equal_role_vouches_for_the_prefix_however_large_the_noise_of_another() -> None:
+    columns = with_dropout(real(), size=1.0)
+    assert statuses(columns)["old"] == "failed"
+    # Without a step the weights may have moved by as much.
+    assert statuses(replace(columns, labels={}))["old"] == "not-possible"
 
 
 def test_rows_scored_twice_are_evidence_whatever_they_begin_with() -> None:

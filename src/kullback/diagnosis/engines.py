@@ -69,7 +69,8 @@ def _finding(
         claim=(
             f"If rollout and old are evaluations of equal weights, they differ by noise: by "
             f"{size:.2g} nats per token (root mean square), a k3 of {own:.3g}, before any update. "
-            f"{worst} is {k3:.3g} by k3: {min(named[worst], 1.0):.0%} of that is no update's doing."
+            f"{worst} is {k3:.3g} by k3, and no update made up to {min(named[worst], 1.0):.0%} of "
+            "that."
         ),
         numbers={
             "root_mean_square": size,

@@ -94,10 +94,8 @@ def _of_format(
     k3, floor = _k3(summary.questions[worst]), _floor(summary, worst)
     named = [str(question) for question, share in shares.items() if share >= TELLS]
     owned = shares[worst] >= OWNS
-    steps = ", ".join(
-        f"those of {role} on {'the grid of ' if 'decimals' not in grid else ''}{grid}, in steps "
-        f"of {step:.2g} nats"
-        for role, (grid, step) in rounded.items()
+    steps = "; ".join(
+        _spoken(rounded, grid) for grid in dict.fromkeys(g for g, _ in rounded.values())
     )
     verdict = (
         f"{worst} by k3 is {k3:.3g} nats per token, and rounding alone makes {floor:.2g} of equal "
@@ -120,6 +118,13 @@ def _of_format(
         advice="Compute the log-softmax in float32 and log it in float32, or with six decimals. If "
         "the logits were narrow too, their rounding comes on top and is larger.",
     )
+
+
+def _spoken(rounded: dict[str, tuple[str, float]], grid: str) -> str:
+    """The roles on one grid, and the steps that it has at their log-probs."""
+    steps = {role: step for role, (name, step) in rounded.items() if name == grid}
+    where = grid if "decimals" in grid else f"the grid of {grid}"
+    return f"those of {', '.join(steps)} on {where}, in steps of {max(steps.values()):.2g} nats"
 
 
 def _cost(summary: Summary, question: Question, k3: float, floor: float) -> str:

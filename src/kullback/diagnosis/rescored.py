@@ -60,21 +60,37 @@ def _judged(summary: Summary, role: str, seen: Again) -> Check:
     """Equal, noisy, or not the same prefix after all.
 
     Rounding and float32 kernels are no noise. Where the ids before are the same and the prompt is
-    not, every role's log-prob differs, much and together.
+    not, every role's log-prob differs, much and together; a role that is equal vouches for the
+    prefix.
     """
     told = (
         f"{seen.differing} of {seen.tokens} tokens scored twice behind one prefix differ, by "
         f"{seen.noise**0.5 * 2**0.5:.2g} nats (root mean square)"
     )
-    _, step = summary.columns[role].grid
-    if seen.noise <= max(FLOAT32_FLOOR**2, step * step / 12):
+    if _equal(summary, role, seen):
         return Check(CODE, role, "passed", told)
-    alike, many = summary.again.correlation(role), seen.differing >= MANY * seen.tokens
-    small = seen.noise < SMALL * seen.spread
-    if many and (small or (seen.noise < LARGE * seen.spread and alike < UNRELATED)):
+    if seen.differing >= MANY * seen.tokens and _is_noise(summary, role, seen):
         return Check(CODE, role, "failed", told)
     told += ": no noise does that, so their prompts or weights may differ; log prompt_id and step"
     return Check(CODE, role, "not-possible", told)
+
+
+def _equal(summary: Summary, role: str, seen: Again) -> bool:
+    _, step = summary.columns[role].grid
+    return seen.noise <= max(FLOAT32_FLOOR**2, step * step / 12)
+
+
+def _is_noise(summary: Summary, role: str, seen: Again) -> bool:
+    """Small, or of a size that noise has and hardly seen in other roles, or in one role alone."""
+    witnesses = (
+        _equal(summary, other, one)
+        for other, one in summary.again.roles.items()
+        if other != role and one.tokens >= FEWEST
+    )
+    fixed = summary.again.by_step or role == "reference"
+    if seen.noise < SMALL * seen.spread or (fixed and any(witnesses)):
+        return True
+    return seen.noise < LARGE * seen.spread and summary.again.correlation(role) < UNRELATED
 
 
 def _floors(summary: Summary, noises: dict[str, float]) -> dict[Question, tuple[float, float]]:

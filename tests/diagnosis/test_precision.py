@@ -94,10 +94,17 @@ def test_equal_roles_are_equal() -> None:
     assert (finding.severity, finding.questions, check.status) == ("note", (), "passed")
 
 
-def test_few_tokens_may_stand_on_a_grid_by_chance() -> None:
+def test_few_round_numbers_are_nothing_strange_and_few_of_a_narrow_format_are() -> None:
     finding, check = found(rollout=np.full((4, 4), -1.0), old=np.full((4, 4), -1.5))
+    assert (finding, check.status) == (None, "passed")
+    own = log_probs()[:1, :5]
+    finding, check = found(rollout=own, old=rounded_to_bf16(own))
+    assert (finding.severity, check.status) == ("warning", "failed")
+
+
+def test_nothing_to_compare_is_not_judged() -> None:
+    finding, check = found(rollout=np.full((4, 4), -1.0), old=np.full((4, 4), np.nan))
     assert (finding, check.status) == (None, "not-possible")
-    assert "100" in check.reason
 
 
 def test_what_is_no_log_prob_is_not_judged() -> None:

@@ -7,12 +7,13 @@ import math
 from kullback.diagnosis.column_faults import holds_log_probs
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
 from kullback.diagnosis.sampler_tests import FLOAT32_FLOOR
+from kullback.estimation.grids import DECIMALS
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.summary import Summary
 from kullback.question import Question
 
 CODE = "precision-floor"
-FEWEST = 100  # tokens; below, log-probs may stand on a grid by chance, or in a test
+FEWEST = 100  # tokens; below, round numbers may stand on a grid because a person wrote them
 OWNS = 0.5  # share of a k3 that rounding alone makes: it is the format's
 TELLS = 0.1  # share from which a question is named
 
@@ -38,10 +39,17 @@ def diagnose_precision(summary: Summary) -> Diagnosis:
 
 
 def _grid(summary: Summary, role: str) -> tuple[str, float]:
-    """The grid of a role and its spacing; no grid where too few tokens could tell."""
+    """The grid of a role and its spacing; no grid where too few tokens could tell.
+
+    Few numbers of few decimals are nothing strange; few numbers of a narrow format are, if they
+    have many decimals.
+    """
     column = summary.columns[role]
-    told = column.tokens >= FEWEST and column.size > 0 and holds_log_probs(column)
-    return column.grid if told else ("", 0.0)
+    round_numbers = not DECIMALS.keys().isdisjoint(column.grids)
+    told = column.size > 0 and holds_log_probs(column)
+    if not told or (round_numbers and column.tokens < FEWEST):
+        return "", 0.0
+    return column.grid
 
 
 def _floor(summary: Summary, question: Question) -> float:
@@ -69,8 +77,8 @@ def _share(summary: Summary, question: Question, state: QuestionState) -> float:
 
 def _told(summary: Summary, question: Question, state: QuestionState) -> Check:
     subject = str(question)
-    if state.tokens < FEWEST or not math.isfinite(_k3(state)):
-        reason = f"under {FEWEST} tokens have both log-probs, or a sum overflows"
+    if not state.tokens or not math.isfinite(_k3(state)):
+        reason = "no token has both log-probs, or a sum overflows"
         return Check(CODE, subject, "not-possible", reason)
     size, floor = _size(state), _floor(summary, question)
     if size == 0:

@@ -97,7 +97,7 @@ TELLING = {
         test="All values stand on one grid (bfloat16, float16, 2 to 4 decimals): then the floor of "
         f"k3 is step²/24 from each rounded side, a warning from {precision.OWNS:.0%} of k3. Or "
         f"log-probs differ by {FLOAT32_FLOOR:g} nats (root mean square) or less. "
-        f"{precision.FEWEST} tokens are needed.",
+        f"Of decimals {precision.FEWEST} tokens are needed.",
         harmless="Where k3 is many times the floor, the grid does no harm to it. A k3 below 0 is "
         "rounding too: exp(x) − 1 − x in float32 loses all of a small x.",
         held_by="tests/diagnosis/test_precision.py",

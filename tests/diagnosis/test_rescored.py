@@ -82,6 +82,8 @@ def test_without_a_step_weights_may_have_changed_unless_it_is_the_reference() ->
     columns = replace(with_dropout(real()), labels={})
     (finding,) = diagnose_rescored(summarize([columns])).findings
     assert (finding.certainty, "no step is logged" in finding.claim) == ("likely", True)
+    (finding,) = diagnose_rescored(summarize([with_dropout(real(), "current")])).findings
+    assert (finding.certainty, "every minibatch" in finding.claim) == ("likely", True)
     columns = replace(with_dropout(real(), "reference"), labels={})
     (finding,) = diagnose_rescored(summarize([columns])).findings
     assert finding.certainty == "certain"

@@ -15,6 +15,7 @@ MANY = 0.2  # share of them that noise moves; fewer are of another prefix, or of
 SMALL = 0.02  # share of the variance of log p: another prefix never moves it by so little
 LARGE = 0.3  # and noise never moves it by more
 UNRELATED = 0.4  # correlation with the differences of another role, at most
+MOVING = ("current", "student")  # roles whose weights may change inside a step
 OWNS = 0.5  # share of a k3 that the noise makes: it is no drift
 TELLS = 0.05  # share from which a question is named: it is one at least
 
@@ -87,10 +88,18 @@ def _is_noise(summary: Summary, role: str, seen: Again) -> bool:
         for other, one in summary.again.roles.items()
         if other != role and one.tokens >= FEWEST
     )
-    fixed = summary.again.by_step or role == "reference"
-    if seen.noise < SMALL * seen.spread or (fixed and any(witnesses)):
+    if seen.noise < SMALL * seen.spread or (not _doubt(summary, role) and any(witnesses)):
         return True
     return seen.noise < LARGE * seen.spread and summary.again.correlation(role) < UNRELATED
+
+
+def _doubt(summary: Summary, role: str) -> str:
+    """Why the weights may have changed between two rows; nothing if they did not."""
+    if role == "reference":
+        return ""
+    if role in MOVING:
+        return f" (if one set of weights scored all rows: {role} may change with every minibatch)"
+    return "" if summary.again.by_step else " (if these rows are of one step: no step is logged)"
 
 
 def _floors(summary: Summary, noises: dict[str, float]) -> dict[Question, tuple[float, float]]:
@@ -109,18 +118,16 @@ def _finding(summary: Summary, noises: dict[str, float]) -> Finding:
     role = max(noises, key=lambda one: noises[one])
     seen, others = summary.again.roles[role], [one for one in noises if one != role]
     also = f" So do those of {', '.join(others)}." if others else ""
-    steps = "" if summary.again.by_step or role == "reference" else (
-        " (if these rows are of one step: no step is logged)"
-    )  # fmt: skip
+    doubt = _doubt(summary, role)
     return Finding(
         code=CODE,
         severity="warning" if max(shares.values(), default=0.0) >= OWNS else "note",
-        certainty="certain" if not steps else "likely",
+        certainty="likely" if doubt else "certain",
         questions=tuple(str(question) for question, share in shares.items() if share >= TELLS),
         claim=(
             f"Scored twice behind the same prefix, {seen.differing} of {seen.tokens} tokens have "
             f"two log-probs of {role}, {2**0.5 * seen.noise**0.5:.2g} nats apart (root mean "
-            f"square){steps}.{also} Each log-prob carries noise of {seen.noise**0.5:.2g}: dropout "
+            f"square){doubt}.{also} Each log-prob carries noise of {seen.noise**0.5:.2g}: dropout "
             "was left on, or the kernels depend on the batch."
         ),
         numbers={

@@ -29,8 +29,9 @@ layers: .venv/.ready-dev ## import-linter: who may import whom
 browser: .venv/.ready-dev-browser ## the page in headless Chromium: tests, and screenshots into build/screenshots
 	.venv/bin/pytest tests/browser
 
-pictures: .venv/.ready-dev-browser ## renew the pictures of the page in docs/images
+pictures: .venv/.ready-dev-browser ## renew the pictures of the page and the diagrams in docs/images
 	.venv/bin/python scripts/pictures.py
+	.venv/bin/python scripts/diagrams.py
 
 # The variable keeps the theme from printing what its authors think of the next release of mkdocs.
 # Not --quiet: it would keep --strict from counting warnings.

@@ -46,15 +46,18 @@ def cells(reports: int, fault_reports: int) -> Iterator[tuple[str, int, Draw]]:
 
 
 def run(name: str, reports: int, draw: Draw) -> dict:
-    """One cell: how many reports accuse, and by which codes."""
+    """One cell: how many reports accuse, by which codes, and how many exclude who sampled."""
     codes: Counter[str] = Counter()
-    accused = 0
+    accused = excluded = 0
     for seed in range(reports):
         rng = np.random.default_rng([zlib.crc32(name.encode()), seed])
-        diagnosis = kb.diagnose(kb.summarize([draw(rng)]))
+        summary = kb.summarize([draw(rng)])
+        diagnosis, said = kb.diagnose(summary), kb.who_sampled(summary).candidates[0]
         accused += diagnosis.accused
+        excluded += said.verdict == "cannot-have-sampled"
         codes.update({finding.code for finding in diagnosis.findings if finding.accuses})
-    return {"cell": name, "reports": reports, "accused": accused, "codes": dict(codes)}
+    counts = {"reports": reports, "accused": accused, "excluded": excluded}
+    return {"cell": name, **counts, "codes": dict(codes)}
 
 
 def main() -> None:

@@ -13,9 +13,12 @@ if TYPE_CHECKING:
     from kullback.diagnosis.advise import Advice, advise
     from kullback.diagnosis.diagnose import diagnose
     from kullback.diagnosis.finding import Diagnosis, Finding
+    from kullback.diagnosis.who_sampled import WhoSampled, who_sampled
     from kullback.dumps import Dump, demo_path, read, write
     from kullback.estimation.compare import Comparison, compare
+    from kullback.estimation.drift import Drift, split_drift
     from kullback.estimation.estimate import Estimate, estimate
+    from kullback.estimation.policies import PolicyPair, policy_questions, policy_table
     from kullback.estimation.summary import Summary, summarize
     from kullback.explaining.explain import explain
     from kullback.explaining.explanation import Explanation
@@ -45,9 +48,12 @@ _HOMES = {
     "diagnosis.advise": ("Advice", "advise"),
     "diagnosis.diagnose": ("diagnose",),
     "diagnosis.finding": ("Diagnosis", "Finding"),
+    "diagnosis.who_sampled": ("WhoSampled", "who_sampled"),
     "dumps": ("Dump", "demo_path", "read", "write"),
     "estimation.compare": ("Comparison", "compare"),
+    "estimation.drift": ("Drift", "split_drift"),
     "estimation.estimate": ("Estimate", "estimate"),
+    "estimation.policies": ("PolicyPair", "policy_questions", "policy_table"),
     "estimation.summary": ("Summary", "summarize"),
     "explaining.explain": ("explain",),
     "explaining.explanation": ("Explanation",),
@@ -74,6 +80,7 @@ __all__ = [
     "Columns",
     "Comparison",
     "Diagnosis",
+    "Drift",
     "Dump",
     "Estimate",
     "Evidence",
@@ -81,11 +88,13 @@ __all__ = [
     "Finding",
     "HeadKL",
     "LossClaim",
+    "PolicyPair",
     "PromptSums",
     "Question",
     "Shape",
     "Summary",
     "Totals",
+    "WhoSampled",
     "Whole",
     "advantage",
     "advise",
@@ -114,12 +123,16 @@ __all__ = [
     "other_direction",
     "pack",
     "penalty",
+    "policy_questions",
+    "policy_table",
     "prompt_sums",
     "read",
     "report",
     "shape",
+    "split_drift",
     "summarize",
     "totals",
+    "who_sampled",
     "whole_vocabulary",
     "worlds",
     "write",

@@ -65,7 +65,7 @@ def test_states_add_and_the_first_place_stays_the_first() -> None:
     rows = [
         [0.0, -1.0, NAN, -INF, 0.0],
         [-2.0, 1.5, -9999.0, 0.0, -1.0],
-        [NAN, 1 / 3, -INF, -9999.0, -7.0],
+        [NAN, 0.328125, -INF, -9999.0, -7.0],
     ]
     whole = of(rows)
     parts = [of([row], rows=np.array([i])) for i, row in enumerate(rows)]

@@ -92,3 +92,13 @@ def test_no_layer_is_without_data():
     three = profiles(fixed, turned, "x", "density", COLORS)["layer"]
     assert (len(two), len(three)) == (2, 3)
     assert all(layer["data"]["values"] for layer in (*two, *three))
+
+
+def test_where_a_series_has_no_value_the_pointer_tells_none():
+    rows = [*ROWS, {"at": 0.4, "series": "a 'b'", "value": None}]
+    reading = curves("t", rows, "x", "y").spec["layer"][-1]
+    _, *whole, holed = reading["encoding"]["tooltip"]
+    _, told = reading["transform"]
+    assert all(one["type"] == "quantitative" for one in whole)
+    assert (holed["field"], holed["title"]) == (told["as"], "a 'b'")
+    assert told["calculate"].startswith("isFinite(datum[\"a 'b'\"]) ?")

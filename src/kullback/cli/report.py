@@ -28,6 +28,12 @@ DEMO_QUESTIONS = ("KL(strong||reference) ~ rollout", "KL(rescored||reference)")
 @options.questions
 @options.maps
 @options.by
+@click.option(
+    "--policies",
+    is_flag=True,
+    help="Ask every pair of rollout, old, current and reference, at the sampler's prefixes and at "
+    "those of p.",
+)
 @options.html
 @options.json
 @click.option(
@@ -43,6 +49,7 @@ def report(
     questions: tuple[str, ...],
     maps: tuple[str, ...],
     by: tuple[str, ...],
+    policies: bool,
     html: str | None,
     json: str | None,
     fail_on: str | None,
@@ -60,6 +67,7 @@ def report(
       kullback report rollouts/*.parquet --html report.html
       kullback report run.jsonl --map reference=ref_lp
       kullback report run.jsonl --by step,position
+      kullback report run.jsonl --policies
       kullback report run.jsonl --question 'KL(current||reference) ~ rollout per sequence'
 
     Exit status: 0 whatever was found, 1 if --fail-on says so, 2 if the input cannot be read.
@@ -79,10 +87,10 @@ def report(
         for path in (html, json if json != "-" else None):
             require_place(path)
         if demo:
-            found = demo_report(asked, by=axes, jobs=jobs)
+            found = demo_report(asked, by=axes, policies=policies, jobs=jobs)
         else:
             dump = opened(files, axes, map=named, strict=strict)
-            found = _report(dump, asked, by=axes, jobs=jobs)
+            found = _report(dump, asked, by=axes, policies=policies, jobs=jobs)
         show = partial(print_report, asked=[str(question) for question in asked], by=axes)
         deliver(found, html=html, json=json, page=page, show=show)
     if fail_on and is_grave(found, fail_on):
@@ -90,25 +98,32 @@ def report(
 
 
 def demo_report(
-    questions: Iterable[Question] = (), *, by: Sequence[str] = (), jobs: int = 1
+    questions: Iterable[Question] = (),
+    *,
+    by: Sequence[str] = (),
+    policies: bool = False,
+    jobs: int = 1,
 ) -> dict[str, Any]:
     """The report of the bundled rollouts."""
     from kullback.dumps import demo_path
     from kullback.question import Question
 
     more = [*questions, *map(Question.parse, DEMO_QUESTIONS)]
-    return _report(opened(demo_path(), by), more, by=by, jobs=jobs)
+    return _report(opened(demo_path(), by), more, by=by, policies=policies, jobs=jobs)
 
 
 def _report(
-    dump: Dump, questions: Iterable[Question], *, by: Sequence[str], jobs: int
+    dump: Dump, questions: Iterable[Question], *, by: Sequence[str], policies: bool, jobs: int
 ) -> dict[str, Any]:
     from kullback.estimation.axes import USUAL
+    from kullback.estimation.policies import policy_questions
     from kullback.estimation.summary import summarize
     from kullback.question import default_questions
     from kullback.reporting.document import document, source_of
 
-    asked = dict.fromkeys((*default_questions(dump.roles, dump.sampler.role), *questions))
+    sampler = dump.sampler.role
+    pairs = policy_questions(dump.roles, sampler) if policies else ()
+    asked = dict.fromkeys((*default_questions(dump.roles, sampler), *pairs, *questions))
     with progress(dump) as on_batch:
         summary = summarize(
             dump, questions=list(asked), by=by, also=USUAL, jobs=jobs, on_batch=on_batch

@@ -68,7 +68,7 @@ def sampler_tests(summary: Summary) -> tuple[SamplerTest, ...]:
             pair = (question.sampler, other)
             if other == question.sampler:
                 continue
-            slack = _slack(summary, pair, state.tokens)
+            slack = sum_rounding(summary, pair, state.tokens)
             if pair not in bounds:
                 # P(∏ other/sampler ≥ e^c) ≤ e^−c: the product is a non-negative martingale.
                 bounds[pair] = _product("bound", pair, state, term, slack)
@@ -79,7 +79,7 @@ def sampler_tests(summary: Summary) -> tuple[SamplerTest, ...]:
         test
         for role in samplers
         for kind in ("entropy", "heads")
-        if (test := _mean_test(summary, role, kind)) is not None
+        if (test := mean_test(summary, role, kind)) is not None
     ]
     openings = [
         _openings(summary, role)
@@ -142,7 +142,7 @@ def unfit(summary: Summary, question: Question) -> str:
     return ""
 
 
-def _slack(summary: Summary, pair: tuple[str, str], tokens: int) -> float:
+def sum_rounding(summary: Summary, pair: tuple[str, str], tokens: int) -> float:
     """The most that rounding can add to the sum of log other/sampler, in nats."""
     columns = [summary.columns[role] for role in pair]
     return FLOAT32_FLOOR * tokens + sum(_rounded(column) for column in columns)
@@ -160,7 +160,7 @@ def _rounded(column: ColumnState) -> float:
     return 0.5 * step * column.tokens if told else 0.0
 
 
-def _mean_test(summary: Summary, role: str, kind: str) -> SamplerTest | None:
+def mean_test(summary: Summary, role: str, kind: str) -> SamplerTest | None:
     """A t test that a martingale's mean is 0.
 
     Its error is the larger of two: the clustered one, which few clusters make too small in one
@@ -246,7 +246,7 @@ def _fitted(summary: Summary, test: SamplerTest, failed: tuple[SamplerTest, ...]
     accused = any(
         one.sampler == test.sampler and one.kind in ("entropy", "heads") for one in failed
     )
-    if accused or _mean_test(summary, test.sampler, "entropy") is None:
+    if accused or mean_test(summary, test.sampler, "entropy") is None:
         return False
     return lead(summary, test)[2] >= FITTED
 

@@ -140,15 +140,14 @@ class AxisState:
 
         By an axis that may depend on what was drawn, k1 and k3 are marked ``selected-on-outcome``.
         """
-        exact = any(self._state(cell).total("exact_tokens") for cell in self.cells.values())
+        exact = any(self.state(key).total("exact_tokens") for key in self.cells)
         methods = METHODS if exact else METHODS[:-1]
         return [self._row(key, methods, confidence, scope) for key in self.cells]
 
     def _row(self, key: Key, methods: Iterable[str], confidence: float, scope: str) -> Row:
-        cell = self.cells[key]
-        state = self._state(cell)
+        cell, state = self.cells[key], self.state(key)
         return Row(
-            *self._named(key),
+            *self.named(key),
             tokens=state.tokens,
             sequences=state.sequences,
             clusters=state.groups.clusters,
@@ -161,8 +160,9 @@ class AxisState:
             },
         )
 
-    def _state(self, cell: Cell) -> QuestionState:
+    def state(self, key: Key) -> QuestionState:
         """The cell as a question's state: what a cell does not keep is NaN there, and never 0."""
+        cell = self.cells[key]
         # A gap breaks the weights of the prefixes behind it, which may stand in other cells.
         across = self.question.weight == "cumulative" and self.axis in BY_TOKEN
         spoiling = self.cells.values() if across else [cell]
@@ -188,7 +188,7 @@ class AxisState:
             rungs=RungsState.empty(),
         )
 
-    def _named(self, key: Key) -> tuple[str | None, float, float]:
+    def named(self, key: Key) -> tuple[str | None, float, float]:
         """The name of a cell and the ends of its bin."""
         if key is None or isinstance(key, str):
             return key, np.nan, np.nan

@@ -23,7 +23,9 @@ class ColumnState:
         negative_infinite: Log-probs of −inf.
         low: The smallest finite log-prob, sentinels apart.
         high: The largest.
-        size: Sum of the sizes |log p| of the finite ones.
+        total: Sum of the finite ones. Where all of them are, the difference of two roles' totals is
+            the log of their likelihood ratio.
+        size: Sum of their sizes |log p|.
         grids: The grids on which all of them stand (a narrow format, few decimals), each with the
             sum of the squares of its spacing there.
         discrete: Whether the actions are tokens; a density may have a logarithm above 0.
@@ -39,6 +41,7 @@ class ColumnState:
     negative_infinite: int
     low: float
     high: float
+    total: float
     size: float
     grids: dict[str, float]
     discrete: bool
@@ -66,6 +69,7 @@ class ColumnState:
             nan_trailing=trailing,
             low=float(np.where(plain, values, np.inf).min(initial=np.inf)),
             high=float(np.where(plain, values, -np.inf).max(initial=-np.inf)),
+            total=float(np.where(plain, values, 0.0).sum(dtype=np.float64)),
             size=float(np.abs(np.where(plain, values, 0.0)).sum(dtype=np.float64)),
             grids=grids_of(values[plain]),
             discrete=columns.tokens is not None or columns.text is not None,
@@ -86,6 +90,7 @@ class ColumnState:
             "nan",
             "nan_trailing",
             "negative_infinite",
+            "total",
             "size",
         )
         return replace(

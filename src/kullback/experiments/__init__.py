@@ -23,7 +23,11 @@ EXPERIMENTS = {
     "sampling": "The sampler was filtered: whose KL do k1 and k3 estimate, and what repairs them?",
     "gradients": "A KL term is differentiated or paid as a reward: where does it drive the policy?",
     "sequences": "A KL of whole sequences from their tokens: what does length do to each estimate?",
+    "frontier": "Reward against KL: which way does a policy go, and where does a noisy KL stop it?",
     "epsilon": "A KL is infinite and ε makes it finite: whose number is it then?",
+    "occupancy": "The KL per action is small and nothing is clipped: has the policy moved?",
+    "real-lm": "Pairs of a real language model: smooth or holed, and is k1 the one to use?",
+    "controller": "A noisy KL sets its own coefficient: how much of the unrest is the noise?",
 }
 
 

@@ -5,6 +5,7 @@ They look as those of ``figures`` do, and the pointer reads all curves at once.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from math import ceil, floor, log10
@@ -295,18 +296,33 @@ def _level(level: tuple[float, str] | None) -> list[dict[str, Any]]:
 
 
 def _reading(rows: Sequence[Row], x: str, log: str) -> dict[str, Any]:
-    """A line that follows the pointer and tells every series where it stands."""
+    """A line that follows the pointer and tells where every series stands; – where it does not."""
     series = list(dict.fromkeys(row["series"] for row in rows))
     near = {"type": "point", "fields": ["at"], "on": "pointermove", "nearest": True,
             "clear": "pointerout"}  # fmt: skip
+    holed = {row["series"] for row in rows if row["value"] is None}
+    absent = {
+        name: {"calculate": f"isFinite({there}) ? format({there}, '.4~g') : '–'", "as": f"told {i}"}
+        for i, name in enumerate(series)
+        if name in holed
+        for there in (f"datum[{json.dumps(name)}]",)
+    }
     return {
         "params": [{"name": "near", "select": near}],
-        "transform": [{"pivot": "series", "value": "value", "groupby": ["at"]}],
+        "transform": [{"pivot": "series", "value": "value", "groupby": ["at"]}, *absent.values()],
         "mark": {"type": "rule", "color": "var(--ink)", "strokeWidth": 1},
         "encoding": {
             "x": {"field": "at", "type": "quantitative", "title": x, "scale": _scale("x", log)},
             "opacity": {"condition": {"param": "near", "empty": False, "value": 0.7}, "value": 0},
-            "tooltip": [_tip("at", x), *(_tip(_path(name), name) for name in series)],
+            "tooltip": [
+                _tip("at", x),
+                *(
+                    {"field": absent[name]["as"], "type": "nominal", "title": name}
+                    if name in absent
+                    else _tip(_path(name), name)
+                    for name in series
+                ),
+            ],
         },
     }
 

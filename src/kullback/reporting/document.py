@@ -14,6 +14,7 @@ from kullback.diagnosis.diagnose import diagnose
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
 from kullback.diagnosis.reading_faults import diagnose_reading
 from kullback.diagnosis.sampler import SamplerCheck, sampler_check
+from kullback.diagnosis.who_sampled import WhoSampled, who_sampled
 from kullback.estimation.cells import Row
 from kullback.estimation.conditions import ess_fraction
 from kullback.estimation.contributors import Contributor
@@ -23,6 +24,7 @@ from kullback.estimation.rungs import rungs_of
 from kullback.estimation.summary import Summary
 from kullback.estimation.terms import CLIP_BAND, TRUNCATED_AT
 from kullback.question import Question
+from kullback.reporting import policies
 from kullback.reporting.spread import octaves, per_sequence, per_token
 
 if TYPE_CHECKING:
@@ -72,6 +74,8 @@ def document(
             "questions": questions,
             "findings": [_finding(one) for one in diagnosis.findings],
             "checks": [_check(one) for one in diagnosis.checks],
+            "who_sampled": _who(who_sampled(summary)),
+            "policies": policies.as_data(summary, confidence),
             "not_split_by": summary.refused,
         }
     )
@@ -287,6 +291,13 @@ def _finding(one: Finding) -> dict[str, Any]:
 
 def _check(one: Check) -> dict[str, Any]:
     return {"code": one.code, "question": one.subject, "status": one.status, "reason": one.reason}
+
+
+def _who(found: WhoSampled) -> dict[str, Any]:
+    return {
+        "candidates": [asdict(one) for one in found.candidates],
+        "answers": [asdict(one) | {"text": str(one)} for one in found.answers],
+    }
 
 
 def source_of(dump: Dump | Progress) -> dict[str, Any]:

@@ -22,6 +22,7 @@ STYLES = (
     ("var(--orange)", "square", [6, 3]),
     ("var(--green)", "diamond", [2, 2]),
     ("var(--purple)", "triangle-up", [8, 3, 2, 3]),
+    ("var(--ink)", "cross", [1, 3]),
 )
 CONFIG: dict[str, Any] = {
     "background": None,

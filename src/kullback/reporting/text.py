@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kullback.dumps.errors import printable
 from kullback.explaining.explanation import LABEL, Explanation
+from kullback.reporting import policies, who_sampled
 from kullback.reporting.along import cell_caption, cell_heads, cell_rows, left_out
 from kullback.reporting.words import (
     NUMBERS,
@@ -67,12 +68,21 @@ def print_report(
             for axis in by:
                 console.print()
                 console.print(_cells(one, axis))
+    _print_policies(report, console)
     console.print()
     console.print(Text(printable(_advice(report))))
     if said := left_out(report, asked, by):
         console.print(Text(said, style="dim"))
-    for line in _checks(report) + guesses(report["source"]):
+    for line in [*who_sampled.lines(report), *_checks(report), *guesses(report["source"])]:
         console.print(Text(printable(line)))  # a column's name must not move the cursor
+
+
+def _print_policies(report: dict[str, Any], console: Console) -> None:
+    if report["policies"]:
+        console.print()
+        console.print(policies.printed(report))
+        for line in policies.lines(report):
+            console.print(line, highlight=False, markup=False)
 
 
 def print_finding(finding: dict[str, Any], console: Console, *, of: str = "") -> None:

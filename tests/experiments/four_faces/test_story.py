@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 
+from kullback.experiments.four_faces.dial import jump
 from kullback.experiments.four_faces.measure import BROAD, LOGGED, P, bound, variance
 
 
@@ -33,8 +34,30 @@ def test_the_areas_of_both_figures_are_the_same_mean(made):
 
 
 def test_the_dial_turns_through_all_orders(made):
-    (figure,) = made("four-faces").parts[4].shows
+    figure, five = made("four-faces").parts[4].shows
     beside, _ = figure.spec["concat"]
     turned = beside["layer"][-1]["data"]["values"]
     assert {row["at"] for row in turned} == {row["at"] for row in figure.rows}
     json.dumps(figure.vega(), allow_nan=False)
+    assert len(five.spec["concat"]) == 5
+
+
+def test_the_two_fits_about_the_leap_are_on_either_side_of_it(made):
+    *_, five = made("four-faces").parts[4].shows
+    highest = {}
+    for row in five.rows:
+        highest[row["name"]] = max(highest.get(row["name"], 0), row["value"])
+    assert highest["α = 0.2"] > 2 * highest["α = 0.22"]
+    assert abs(jump() - 0.21) < 0.01
+
+
+def test_the_price_over_the_bars_is_the_term_of_what_is_ruled_out(made):
+    figure, _ = made("four-faces").parts[3].shows
+    bars, words = (layer for layer in figure.spec["concat"][0]["layer"])
+    said = {(row["at"], row["name"]): row["said"] for row in words["data"]["values"]}
+    assert said[3.0, "1"] == f"{0.49 * np.log(0.49 / 0.25e-3):.2g} nats"
+    assert said[3.0, "2"] == f"{0.01 * np.log(0.01 / 0.25e-3):.2g} nats"
+    assert {row["at"] for row in words["data"]["values"]} == {row["at"] for row in figure.rows}
+    last = [row["value"] for row in figure.rows if row["series"].endswith("outer ruled out")]
+    assert last[-2] > 13 > 3 > last[-1]
+    assert "data" not in bars

@@ -46,4 +46,14 @@ def test_bars_are_policies_at_every_step(made):
 
 
 def test_a_term_has_one_color_everywhere():
-    assert [COLORS[name] for name in TERMS] == [color for color, _, _ in STYLES]
+    assert [COLORS[name] for name in TERMS] == [color for color, _, _ in STYLES[: len(TERMS)]]
+
+
+def test_of_a_stale_sampler_the_right_ones_are_right_near_and_far(made):
+    _, table = made("gradients").parts[1].shows
+    told = {row[0]: row[1:] for row in table.rows}
+    for name in ("k2, weight held constant", "k1, weight in the graph", "k3, weight in the graph"):
+        assert told[name] == pytest.approx((1, 1, 0, 1, 1, 0), abs=1e-9)
+    cosine, length, *_ = told["k1, no weight"]
+    assert cosine < 0
+    assert length > 2.9

@@ -40,3 +40,14 @@ def test_the_dial_has_both_distributions_at_every_depth(made):
         for series in ("q", "p1, hole", "p2, smooth"):
             total = sum(row["value"] for row in there if row["series"] == series)
             assert total == pytest.approx(1)
+
+
+def test_up_to_the_size_in_the_title_the_median_batch_has_no_hit(made):
+    _, typical, *_ = made("holes").parts[4].shows
+    (last,) = (int(word.replace(",", "")) for word in typical.title.split() if word[0].isdigit())
+    assert batches.seen(last, 3.0).unseen > 0.5 > batches.seen(last + 1, 3.0).unseen
+    by = {(row["series"], row["at"]): row["value"] for row in typical.rows}
+    for (series, size), value in by.items():
+        if series == "missing mass":
+            assert value == pytest.approx(by["k1", size] - by["k3", size])
+            assert (value == by["missing mass", 64]) == (size <= last)

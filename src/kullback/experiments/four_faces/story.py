@@ -24,7 +24,8 @@ from kullback.experiments.four_faces.measure import (
     kl,
     variance,
 )
-from kullback.reporting.curves import areas, curves, dial, profiles
+from kullback.experiments.four_faces.panels import panels, written
+from kullback.reporting.curves import areas, curves, dial, groups, profiles
 from kullback.reporting.experiment import Experiment, Part, Printed, Table
 
 CANDIDATES = {"broad": BROAD, "narrow": NARROW}
@@ -35,6 +36,11 @@ COLORS = {
     "KL(p‖q) fit": "var(--green)",
     "chosen fit": "var(--blue)",
 }
+TENS = tuple(0.25 * i for i in range(49))  # powers of ten taken from an outcome
+RULED_OUT = {"q, outer ruled out": 0, "q, inner ruled out": 1}
+RULED = {"target p": "var(--dim)", "q, outer ruled out": "var(--blue)",
+         "q, inner ruled out": "var(--orange)"}  # fmt: skip
+FIVE = (0.0, 0.2, 0.22, 0.5, 1.0)  # orders of the dial, two of them about the leap
 
 
 def run(seed: int) -> Experiment:
@@ -120,7 +126,7 @@ def _estimators(seed: int) -> Part:
     for values, name, title in titles:
         rows = [
             {"name": f"{place + 1}", "low": float(ends[place]), "high": float(ends[place + 1]),
-             "value": float(value), "label": f"{value:.2f}".replace("-", "−")}
+             "value": float(value), "label": _label(float(value))}
             for place, value in enumerate(values)
         ]  # fmt: skip
         note = "As wide as an outcome is likely, as high as it counts. Red: below 0."
@@ -136,6 +142,12 @@ def _estimators(seed: int) -> Part:
         "the bars show all of it: where samples land, and the mean as an area.",
         (*shown, Table(f"Exact, and {DRAWS:,} draws.", heads, rows)),
     )
+
+
+def _label(value: float) -> str:
+    """Over or below a bar; the widest that is below 0 speaks for all that are."""
+    said = f"{value:.2f}".replace("-", "−")
+    return said if value > 0 else f"{said}; {NEGATIVE:.0%} lie below 0"
 
 
 def _correction(tokens: int) -> Part:
@@ -157,7 +169,7 @@ def _correction(tokens: int) -> Part:
     figure = curves(
         f"Over {tokens} tokens or more an honest sampler gives −0.031 in fewer than 1 % of steps.",
         points, "tokens in the mean", "P(mean of k1 ≤ −0.031)", log="xy", level=(0.01, "1 %"),
-        marks={float(tokens): f"{tokens} tokens"},
+        marks={float(tokens): f"{tokens}"},
         note="The bound, e^(−0.031 · tokens), holds for any policies and any dependence of the "
         "tokens.",
     )  # fmt: skip
@@ -173,20 +185,42 @@ def _correction(tokens: int) -> Part:
     )
 
 
+def _ruled_out(outcome: int, tens: float) -> np.ndarray:
+    """The uniform candidate after so many powers of ten were taken from one of its outcomes."""
+    left = 0.25 * 10.0**-tens
+    q = np.full(4, (1 - left) / 3)
+    q[outcome] = left
+    return q
+
+
 def _price() -> Part:
     names = {"outer, p = 0.49": 0.49, "inner, p = 0.01": 0.01}
-    points = []
-    for q in np.geomspace(1e-12, 0.49, 60):
-        points += [
-            {"at": float(q), "series": f"KL(p‖q), {name}", "value": p * float(np.log(p / q))}
-            for name, p in names.items()
+    points, bars, costs = [], [], []
+    for tens in TENS:
+        drawn = {"target p": P, **{name: _ruled_out(i, tens) for name, i in RULED_OUT.items()}}
+        bars += [
+            {"at": tens, "name": f"{i + 1}", "series": series, "value": float(masses[i])}
+            for series, masses in drawn.items()
+            for i in range(4)
         ]
-        back = {"series": "KL(q‖p), outer", "value": float(q * np.log(q / 0.49))}
-        points.append({"at": float(q), **back})
-    figure = curves(
+        for name, i in RULED_OUT.items():
+            q = drawn[name]
+            cost = float(P[i] * np.log(P[i] / q[i]))
+            said = f"{cost:.2g} nats".replace("-", "−")
+            top = max(float(masses[i]) for masses in drawn.values())
+            costs.append({"at": tens, "name": f"{i + 1}", "top": top, "said": said,
+                          "color": RULED[name]})  # fmt: skip
+            points.append({"at": tens, "series": f"KL(p‖q), {name[3:]}", "value": kl(P, q)})
+        back = kl(drawn["q, outer ruled out"], P)
+        points.append({"at": tens, "series": "KL(q‖p), outer ruled out", "value": back})
+    beside = groups(bars, "probability", RULED)
+    beside["layer"].append(written(costs))
+    figure = dial(
         "What happens must not be ruled out: KL(p‖q) charges for it without end, KL(q‖p) nothing.",
-        points, "probability that q gives the outcome", "its term of the KL, nats", log="x",
-        note="A term can be below 0; their sum cannot.",
+        points, beside, "powers of ten taken from one outcome", "nats",
+        named="powers of ten", start=3.0,
+        note="q is uniform before. Over a bar: p log(p/q), what KL(p‖q) charges for that outcome, "
+        "of the candidate that rules it out. A term can be below 0; their sum cannot.",
     )  # fmt: skip
     rows = [
         (f"outcome with p = {p:g}", *(p * float(np.log(p / q)) for q in (1e-2, 1e-4, 1e-8, 1e-16)),
@@ -233,6 +267,14 @@ def _continuous() -> Part:
         note="α-divergence (∫ p^α q^(1−α) − 1) / (α (α − 1)) of a normal q from the target; 0 "
         "and 1 are its limits.",
     )  # fmt: skip
+    ends_of = {0.0: "α = 0, KL(q‖p)", 1.0: "α = 1, KL(p‖q)"}
+    five = panels(
+        "Between 0.2 and 0.22 one mode becomes both at once: a leap, not a morph.",
+        [row for row in fixed if row["series"] == "target p"],
+        {ends_of.get(order, f"α = {order:g}"): [row for row in turned if row["at"] == order]
+         for order in FIVE},
+        "Grey: the target. The best normal fit at five orders of the dial.",
+    )  # fmt: skip
     narrow, broad = ends.values()
     last = max(order for order, fit in turning.branches()[0].items() if fit.sd < 1)
     return Part(
@@ -242,7 +284,7 @@ def _continuous() -> Part:
         f"{broad.sd:.3f}²), the mean and variance of the target, over the valley. The document "
         "draws a smooth morph between them. There is none: the fit on one mode stays what it is, "
         f"is overtaken at α = {leap:.3f}, and ceases to be an optimum after α = {last:g}.",
-        (figure,),
+        (figure, five),
     )
 
 

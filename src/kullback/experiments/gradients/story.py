@@ -107,8 +107,8 @@ def _forms() -> Part:
     )  # fmt: skip
 
 
-def _told(term: Term, part: float) -> tuple[float | None, float, float]:
-    one = arrow(term, at(part))
+def _told(term: Term, part: float, sampler: str = "current") -> tuple[float | None, float, float]:
+    one = arrow(term, at(part), sampler)
     return one.cosine, one.length, one.error
 
 
@@ -125,11 +125,12 @@ def _stale() -> Part:
             told = {"cosine": one.cosine, "length": one.length, "error": one.error}
             drawn.append({"name": name, "series": form, "along": one.along, "across": one.across,
                           **told})  # fmt: skip
-            rows.append((f"{form}, {name}", *told.values()))
+            near = _told(Term(form, of="sequence", **weighed), NEAR, "old")
+            rows.append((f"{form}, {name}", *near, *told.values()))
     for form in ("k1", "k3"):
-        one = arrow(Term(form, weight="token", attached=True), WORLD, "old")
+        term = Term(form, weight="token", attached=True)
         words = f"{form} of tokens, each token's weight in the graph"
-        rows.append((words, one.cosine, one.length, one.error))
+        rows.append((words, *_told(term, NEAR, "old"), *_told(term, FAR, "old")))
     figure = panels(
         "With the weight held constant k2 alone is right; with it in the graph, k1 and k3.",
         drawn, (-0.4, 2.4),
@@ -137,14 +138,24 @@ def _stale() -> Part:
         "circle; a form on top of another is in the table.",
     )  # fmt: skip
     back = arrow(Term("k1"), WORLD, "old").cosine or 0.0
+    close = arrow(Term("k1"), at(NEAR), "old").length
     return Part(
         "When an older policy sampled",
         f"The sampler is KL(old‖p) = {kl(WORLD, 'old', 'current'):.4f} nats away. Without a weight "
         f"all three are wrong, and k1 points backwards (cosine {back:.2f}): it raises KL(old‖p), "
-        "and the reference is not in it. The weight p/old puts them right or not, depending on "
+        f"and the reference is not in it, so that near the reference it is {close:.1f} times as "
+        "long as the true gradient. The weight p/old puts them right or not, depending on "
         "whether it is held constant or differentiated (“in the graph”). A weight of each token "
         "alone leaves the prefixes to the sampler.",
-        (figure, Table("Of a stale sampler's sequences.", ("term in the loss", *HEADS), rows)),
+        (
+            figure,
+            Table(
+                f"Of a stale sampler's sequences. Near: KL(p‖q) {kl(at(NEAR)):.4f} nats; the "
+                f"picture and the last three columns: {kl(WORLD):.4f} nats.",
+                ("term in the loss", *(f"{head}, near" for head in HEADS), *HEADS),
+                rows,
+            ),
+        ),
     )
 
 

@@ -27,6 +27,7 @@ from kullback.experiments.holes.measure import (
 )
 from kullback.reporting.curves import curves, dial, groups
 from kullback.reporting.experiment import Experiment, Part, Printed, Table
+from kullback.reporting.figures import Figure
 
 DEEP = 3.0  # the depth at which batches are looked at
 SHOWN = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5)
@@ -217,6 +218,25 @@ def _clamp(sweep: dict[float, Matched]) -> Part:
     )
 
 
+def _typical() -> Figure:
+    """What the median batch says, by its size."""
+    said = [
+        {"at": size, "series": series, "value": value}
+        for size in np.unique(np.geomspace(SIZES[0], SIZES[-1], 301).astype(int)).tolist()
+        for it in (seen(size, DEEP),)
+        for series, value in (
+            ("k1", it.median_k1), ("k3", it.median_k3), ("missing mass", it.median_missing))
+    ]  # fmt: skip
+    last = int(np.log(0.5) / np.log1p(-Q[0] * 10.0**-DEEP))
+    return curves(
+        f"Up to {last:,} samples the median batch has no hit; then k3 is far off on either side.",
+        said, "samples in a batch", "nats; missing mass as a share of q", log="x",
+        level=(at_depth(DEEP).of_hole.kl_pq, "KL"),
+        note="Each tooth is one hit more in the median batch. Missing mass, 1 − mean(q/p), is k1 "
+        "less k3: it is 0 on average, and not in the batch that one has.",
+    )  # fmt: skip
+
+
 def _batches(seed: int) -> Part:
     names = ("k1 or k3, depth 1", "k1 or k3, depth 2", "k1 or k3, depth 3", "kb.estimate, depth 3")
     auto = {size: cover_auto(size, DEEP, seed) for size in SIZES}
@@ -246,6 +266,7 @@ def _batches(seed: int) -> Part:
         "allows for what was not seen.",
         (
             figure,
+            _typical(),
             Table(f"Depth 3, KL {kl}: the batch whose number of hits is the median.",
                   ("samples", "P(no hit)", "missing mass", "k1", "k3"), medians),
             Table("Depth 3: root mean squared error over the KL, and how often intervals hold.",

@@ -163,7 +163,7 @@ def _family() -> Part:
 
 
 def _second_order() -> Part:
-    series = ("KL(p‖q)", "mean of k2", "χ²(q‖p) / 2", "4 JSD")
+    series = ("KL(p‖q)", "mean of k2", "χ²(q‖p) / 2", "4 JSD", "4 H²")
     figures = []
     for share, ends, title in (
         (None, (0.08, 1.3), "Between shifted normals the quadratic is the KL itself, at any size."),

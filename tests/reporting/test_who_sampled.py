@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import numpy as np
+
+from kullback.cli.report import demo_report
+from kullback.columns import pack
+from kullback.estimation.summary import summarize
+from kullback.reporting.document import document
+from kullback.reporting.who_sampled import lines, section
+
+
+def test_the_terminal_names_each_role_once_and_the_means_that_are_no_kl():
+    first, *others = lines(demo_report())
+    assert first.startswith("Who sampled? rollout (said to have) cannot be told: ")
+    assert first.endswith("rescored (said to have), old, current, reference, strong cannot have.")
+    assert len(others) == 3
+    assert "KL(rollout||reference) − KL(rollout||current)" in others[0]
+
+
+def test_the_page_has_both_tables():
+    shown = section(demo_report())
+    assert shown.count("<table>") == 2
+    assert "it estimates KL(rollout||old)" in shown
+
+
+def test_without_whole_columns_there_is_no_table_of_means():
+    batch = pack({"old": [[-1.0, np.nan]], "current": [[-1.0, -0.5]]})
+    report = document(summarize([batch]))
+    assert section(report).count("<table>") == 1
+    assert lines(report) == [
+        "Who sampled? old (said to have), current cannot be told.",
+    ]

@@ -37,12 +37,18 @@ CODES = {
     "infinite-ratio": Code("a policy gives no probability to a sampled token", True),
     "temperature-mismatch": Code("draws or log-probs at another temperature", True),
     "sampler-truncated": Code("the sampler's log-probs leave out a top-k or top-p", True),
+    "in-sample": Code("a policy was fitted to the tokens that judge it", True),
     "rows-left-out": Code("damaged rows were not read", False),
     "rows-repeated": Code("rows are copies of others", False),
     "column-not-read": Code("a column that looks like log-probs, or a mask, was not read", False),
     "weight-missing": Code("the engine sampled, and no importance weight says so", False),
     "weights-degenerate": Code("a few importance weights decide the estimate", False),
     "mean-owned-by-few": Code("a few tokens own most of the mean", False),
+    "selected-on-outcome": Code("rows were left out, perhaps for what was sampled", False),
+    "stale": Code("older weights sampled, as the versions say", False),
+    "precision-floor": Code("a difference that rounding alone makes", False),
+    "stochastic-forward": Code("two evaluations of the same tokens differ", False),
+    "reference-not-start": Code("at the first step the reference is not the policy", False),
     "too-few-clusters": Code("too few prompts for the interval to hold what it says", False),
 }
 

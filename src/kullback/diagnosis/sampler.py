@@ -116,7 +116,7 @@ def diagnose_sampler(summary: Summary) -> Diagnosis:
     checks = [
         _check(test, causes.get(test, ""), named.get(test.sampler, ""))
         for test in tests
-        if test.kind != "bet" or causes.get(test) == "sampler"
+        if causes.get(test) != "in-sample" and (test.kind != "bet" or causes.get(test) == "sampler")
     ]
     for role in dict.fromkeys(question.sampler for question in summary.questions):
         checks += _not_possible(summary, role, {t.kind for t in tests if t.sampler == role})

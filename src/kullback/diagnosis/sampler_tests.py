@@ -31,6 +31,8 @@ BFLOAT16 = 2.0**-9  # relative rounding error, half a unit in the last of eight 
 UNRELATED = 0.3  # size of a correlation below which two columns may be of different tokens
 NEARLY_ALL = 0.9  # share of pairs of sequences that begin alike where a prompt is counted
 PROMPT = 5.0  # nats that such a beginning costs; a sharper sampler saves a few tokens
+FITTED = 5.0  # standard errors by which q beats even its own samples, at least, if it was fitted
+FIXED = ("reference", "teacher")  # roles that nobody trains on the tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +197,19 @@ def unfit(summary: Summary, question: Question) -> str:
 def sum_rounding(summary: Summary, pair: tuple[str, str], tokens: int) -> float:
     """The most that rounding can add to the sum of log other/sampler, in nats."""
     columns = [summary.columns[role] for role in pair]
-    return FLOAT32_FLOOR * tokens + sum(BFLOAT16 * c.size for c in columns if c.bfloat16)
+    return FLOAT32_FLOOR * tokens + sum(_rounded(column) for column in columns)
+
+
+def _rounded(column: ColumnState) -> float:
+    """The most that the grid of a column can have added to the sum of its log-probs.
+
+    Half a step of decimals is no small part of a log-prob near 0, and moves all of them one way.
+    """
+    if column.bfloat16:
+        return BFLOAT16 * column.size
+    name, step = column.grid
+    told = "decimals" in name and column.low < column.high  # one value stands on some grid
+    return 0.5 * step * column.tokens if told else 0.0
 
 
 def mean_test(summary: Summary, role: str, kind: str) -> SamplerTest | None:
@@ -238,9 +252,8 @@ def _rounding(column: ColumnState, state: SamplerState, kind: str, count: int) -
     """The most that rounding can add to the mean of a test."""
     if kind == "heads":
         return FLOAT32_FLOOR + BFLOAT16 * column.bfloat16
-    logs = column.size / column.tokens * column.bfloat16
     entropy = float(state.by_group("entropy").sum()) / count * state.bfloat16
-    return FLOAT32_FLOOR + BFLOAT16 * (logs + entropy)
+    return FLOAT32_FLOOR + _rounded(column) / column.tokens + BFLOAT16 * entropy
 
 
 def failing(tests: tuple[SamplerTest, ...]) -> tuple[SamplerTest, ...]:
@@ -256,7 +269,7 @@ def correlation(summary: Summary, test: SamplerTest) -> float:
 
 
 def cause(summary: Summary, test: SamplerTest, failed: tuple[SamplerTest, ...]) -> str:
-    """What a failing test speaks of: ``misaligned`` columns, a counted ``prompt``, the ``sampler``.
+    """What a failing test speaks of: ``misaligned``, ``in-sample``, a ``prompt``, the ``sampler``.
 
     A pair whose bet fails and whose log-probs are hardly correlated is misaligned, and no other
     test says anything of it. Sequences that begin alike count their prompt if nearly all of them
@@ -269,7 +282,44 @@ def cause(summary: Summary, test: SamplerTest, failed: tuple[SamplerTest, ...]) 
     pair = (test.sampler, test.other)
     bets = (one for one in failed if one.kind == "bet" and (one.sampler, one.other) == pair)
     bet = next(bets, None)
-    return "misaligned" if bet and abs(correlation(summary, bet)) < UNRELATED else "sampler"
+    if bet and abs(correlation(summary, bet)) < UNRELATED:
+        return "misaligned"
+    return "in-sample" if _fitted(summary, test, failed) else "sampler"
+
+
+def _fitted(summary: Summary, test: SamplerTest, failed: tuple[SamplerTest, ...]) -> bool:
+    """Whether q was likelier trained on these tokens than s is the wrong sampler.
+
+    The entropy must vouch for s, or a temperature or top-p explains it; and q, which somebody
+    trains, must do better than on tokens of its own. A third policy beyond q does that too.
+    """
+    if test.kind not in ("bound", "bet") or test.other in FIXED:
+        return False
+    accused = any(
+        one.sampler == test.sampler and one.kind in ("entropy", "heads") for one in failed
+    )
+    if accused or mean_test(summary, test.sampler, "entropy") is None:
+        return False
+    return lead(summary, test)[2] >= FITTED
+
+
+def lead(summary: Summary, test: SamplerTest) -> tuple[float, float, float]:
+    """By how much q beats s on these tokens, what q's own would show, and the gap's z.
+
+    Of tokens that q sampled, p/q has mean 1, so d = log q/p has about the mean of ½ d².
+    """
+    for question, state in summary.questions.items():
+        if (question.p, question.q, question.sampler) == (test.sampler, test.other, test.sampler):
+            gains, own = -state.by_group("raw_k1"), state.by_group("raw_k2")
+            found = ratio_interval(
+                gains - own,
+                state.by_group("tokens"),
+                effective=state.effective_clusters(),
+                confidence=0.95,
+            )
+            z = found.mean / found.standard_error if found.standard_error > 0 else 0.0
+            return float(gains.sum()) / state.tokens, float(own.sum()) / state.tokens, z
+    return np.nan, np.nan, 0.0
 
 
 def chance(log_p: float) -> str:

@@ -12,17 +12,21 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kullback.columns import Columns
+from kullback.estimation.again_state import AgainState
+from kullback.estimation.age_state import AgeState
 from kullback.estimation.cells import AxisState, split
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.cut_state import CutState
 from kullback.estimation.distribution_state import DistributionState
 from kullback.estimation.opening_state import OpeningState, SharedState
+from kullback.estimation.outcome_state import OutcomeState
 from kullback.estimation.padding_state import PaddingState
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.repeat_state import RepeatState
 from kullback.estimation.sampler_state import SamplerState
 from kullback.estimation.slope_state import Pair, SlopeState, pairs_of
 from kullback.estimation.spelling_state import SpellingState, partings
+from kullback.estimation.start_state import StartState
 from kullback.estimation.tempered_state import TemperedState
 from kullback.question import Question, default_questions, presumed_sampler
 
@@ -49,6 +53,10 @@ class Summary:
         tempered: At which temperature of its own head each sampler drew.
         cuts: Beyond which cut of its own head each sampler never drew.
         slopes: Whether two roles are one distribution at two temperatures.
+        again: By how much each role differs where the same tokens were scored twice.
+        start: How far the policy is from the reference before the first update.
+        age: How old the weights were that sampled.
+        outcomes: How sequences ended and were rewarded, where labels say it.
         cluster_kind: ``prompt`` or ``sequence``.
         by: Of each question, its cells along each axis that was asked for.
         refused: Of the axes that were wished for and cannot be had, why.
@@ -80,6 +88,10 @@ class Summary:
     tempered: dict[str, TemperedState]
     cuts: dict[str, CutState]
     slopes: dict[Pair, SlopeState]
+    again: AgainState
+    start: StartState
+    age: AgeState
+    outcomes: OutcomeState
     cluster_kind: str
     by: dict[Question, dict[str, AxisState]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
@@ -116,6 +128,10 @@ class Summary:
             tempered={role: TemperedState.of(columns, role) for role in headed},
             cuts={role: CutState.of(columns, role) for role in headed},
             slopes={pair: SlopeState.of(columns, pair) for pair in pairs_of(columns, questions)},
+            again=AgainState.of(columns),
+            start=StartState.of(columns),
+            age=AgeState.of(columns),
+            outcomes=OutcomeState.of(columns),
             cluster_kind=columns.cluster_kind,
             by=cells,
             refused=refused,
@@ -145,6 +161,10 @@ class Summary:
             tempered=_added(self.tempered, other.tempered),
             cuts=_added(self.cuts, other.cuts),
             slopes=_added(self.slopes, other.slopes),
+            again=self.again + other.again,
+            start=self.start + other.start,
+            age=self.age + other.age,
+            outcomes=self.outcomes + other.outcomes,
             cluster_kind=self.cluster_kind,
             by={
                 q: {a: axes[a] + other.by[q][a] for a in axes if a not in refused}

@@ -10,6 +10,7 @@ from kullback.diagnosis.sampler_tests import (
     FEWEST_CLUSTERS,
     FEWEST_MISSES,
     FEWEST_PREFIXES,
+    FITTED,
     FLOAT32_FLOOR,
     NEARLY_ALL,
     PROMPT,
@@ -165,5 +166,15 @@ ACCUSING = {
         f"{processed.ABOVE:.0%} at most of what it has below.",
         harmless="If the cut policy is the one you ask about, its processed log-probs are right, "
         "and so is KL(rollout‖reference) from them.",
+    ),
+    "in-sample": Lesson(
+        means="A policy in training finds the tokens likelier than one fixed before could: it was "
+        "trained on them. Its k1 is too low, even with an honest sampler. An estimate is marked so "
+        "if the caller says it: kb.estimate(…, in_sample=True).",
+        test="The bound or the bet of q against the sampler fails, the sampler's entropy test "
+        f"passes, and log q/p is above ½ (log q/p)² on average by {FITTED:g} standard errors: of "
+        "q's own samples the two are about equal. No reference is suspected.",
+        harmless="A third policy, further from p than q, may have sampled. Where no entropy is "
+        "logged the same sum is told as negative-beyond-chance.",
     ),
 }

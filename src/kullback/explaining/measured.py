@@ -21,6 +21,7 @@ FOUND = {
         "stale-sampler": 73,
         "in-sample": 24,
     },
+    "in-sample": {"in-sample": 50},
     "tokens-do-not-match-text": {"retokenized": 150},
     "shifted-by-one": {"shifted-by-one": 150},
     "misaligned": {"misaligned": 150},

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+
+import numpy as np
 
 from kullback.columns import SENTINEL
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
 from kullback.estimation.column_state import ColumnState
-from kullback.estimation.padding_state import Runs
+from kullback.estimation.padding_state import Inner, Kind, PaddingState, Runs
 from kullback.estimation.summary import Summary
 
 FILLED = 0.95  # share of all rows that have a width to which padded ones were filled, at least
 FEW_PADDED = 0.1  # share of rows below which a run of one constant may be a policy's own
+CERTAIN = -0.01  # nats: above, a policy may go on with a token for as long as padding does
+STOPPED = 0.05  # runs that stop within, per run to the edge: above, they are a policy's own
+LONGER = 3.0  # times as long as those that stop are runs of padding, where ids do not tell
+FEWEST_UNNAMED = 10  # sequences; below, runs of a token in doubt, without its id, prove nothing
+WON = 10.0  # nats that a bet on a run has to win
 ROUNDING = 0.01  # nats above 0 that low precision can leave in an honest log-softmax
 
 
@@ -182,18 +190,20 @@ def _padding(summary: Summary) -> Diagnosis:
     """Rows padded to a common width, whose padding is counted.
 
     A run of one constant proves nothing alone: an honest policy may repeat itself with certainty.
-    Padding is one value (and one id) in a tenth of all rows, and nearly every row has one of the
-    few widths to which the others were filled.
+    Padding is one value (and one id) in a tenth of all rows, nearly every row has one of the few
+    widths to which the others were filled, and no policy could have gone on as it does.
     """
     code, state = "mask-covers-padding", summary.padding
-    if not state.runs:
+    kinds = sorted(state.runs.items(), key=lambda item: -item[1].sequences)
+    if not kinds or not kinds[0][1].sequences:
         return _checked(code, "the dump", None, "no row begins or ends in a run of one constant")
-    kind, runs = max(state.runs.items(), key=lambda item: item[1].sequences)
-    side, role, value, identity = kind
+    common = [(kind, runs) for kind, runs in kinds if _is_common(state, runs)]
+    samplers = {question.sampler for question in summary.questions}
+    padded = ((k, runs) for k, runs in common if _goes_on(state, k, runs, k[1] in samplers))
+    (side, role, value, identity), runs = found = next(padded, kinds[0])
     told = f"{runs.sequences} of {state.sequences} sequences {side} in a run of one constant"
-    few = runs.sequences < max(2, FEW_PADDED * state.sequences)
-    wide = sum(state.widths[width] for width in runs.widths) < FILLED * state.sequences
-    if few or wide or 2 * len(runs.widths) > runs.sequences:
+    if found not in common or not _goes_on(state, found[0], runs, role in samplers):
+        few = runs.sequences < max(2, FEW_PADDED * state.sequences)
         status, why = ("passed", "too few for padding") if few else (
             "not-possible", "padding, or a policy that repeats itself"
         )  # fmt: skip
@@ -214,6 +224,42 @@ def _padding(summary: Summary) -> Diagnosis:
         where=tuple(map(str, runs.places)),
     )
     return _checked(code, "the dump", finding, told)
+
+
+def _is_common(state: PaddingState, runs: Runs) -> bool:
+    """Whether enough rows have such a run, and rows have few widths."""
+    few = runs.sequences < max(2, FEW_PADDED * state.sequences)
+    wide = sum(state.widths[width] for width in runs.widths) < FILLED * state.sequences
+    return not (few or wide or 2 * len(runs.widths) > runs.sequences)
+
+
+def _goes_on(state: PaddingState, kind: Kind, runs: Runs, sampled: bool) -> bool:
+    """Whether the runs go on to the edge as no policy's do.
+
+    A policy in a small world may repeat itself: then its runs stop within the sequences too. And
+    where it says that the token has the probability e^v, it goes on with that at most, whatever
+    went before: a fixed bet on more wins e^10 with a probability of e^−10.
+    """
+    side, role, value, identity = kind
+    inner = state.inner.get((role, value, identity), Inner(0, 0))
+    far = ("end" if side == "begin" else "begin", role, value, identity)
+    opposite = state.runs.get(far, Runs(Counter(), ()))
+    stopped = inner.runs + opposite.sequences
+    if runs.shapes.total() > 2 * runs.sequences:  # most rows are nothing else
+        return False
+    certain = value >= CERTAIN
+    if stopped > STOPPED * runs.sequences:
+        # Without ids other tokens of the same certainty are taken for these.
+        lengths = (runs.tokens / runs.sequences, inner.tokens / max(inner.runs, 1))
+        return identity is None and certain and lengths[0] >= LONGER * lengths[1]
+    if certain or identity is None:
+        return certain or runs.sequences >= FEWEST_UNNAMED
+    if not sampled:  # what another role says of a token is no bound on how often it comes
+        return False
+    stops = stopped if side == "end" else inner.runs + runs.sequences
+    repeats = runs.repeats + inner.repeats + opposite.repeats
+    # The bet: on (1 + e^v)/2 rather than e^v.
+    return repeats * (np.log1p(np.exp(value)) - value - np.log(2)) - stops * np.log(2) >= WON
 
 
 def _widths(runs: Runs) -> str:

@@ -31,6 +31,8 @@ def test_only_an_accusing_code_accuses():
         "weight-missing",
         "weights-degenerate",
         "mean-owned-by-few",
+        "selected-on-outcome",
+        "end-not-counted",
         "too-few-clusters",
     }
 

@@ -8,12 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from kullback.columns import SENTINEL
+from kullback.diagnosis.environment import unscored_inside
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.padding_state import Inner, Kind, PaddingState, Runs
 from kullback.estimation.summary import Summary
 
 FILLED = 0.95  # share of all rows that have a width to which padded ones were filled, at least
+FEW_OF_KNOWN = 0.01  # likewise, of an id that is masked elsewhere
 FEW_PADDED = 0.1  # share of rows below which a run of one constant may be a policy's own
 CERTAIN = -0.01  # nats: above, a policy may go on with a token for as long as padding does
 STOPPED = 0.05  # runs that stop within, per run to the edge: above, they are a policy's own
@@ -111,7 +113,7 @@ def _positive(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
 
 def _sentinel(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
     code, reason = "sentinel-inside-mask", f"{state.sentinel} values of −9999"
-    if not state.sentinel:
+    if not state.sentinel or _elsewhere(summary, role, "sentinel") == 0:
         return _checked(code, role, None, reason)
     finding = Finding(
         code=code,
@@ -132,7 +134,7 @@ def _sentinel(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
 
 def _missing(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
     code, reason = "missing-values", f"{state.nan} values not logged"
-    if not state.nan:
+    if not state.nan or _elsewhere(summary, role, "missing") == 0:
         return _checked(code, role, None, reason)
     cut = ", all at the end of their sequence: what was scored there is shorter than the mask"
     cut = cut if state.nan_trailing == state.nan else ""
@@ -149,6 +151,14 @@ def _missing(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
         where=_places(state, "nan"),
     )
     return _checked(code, role, finding, reason)
+
+
+def _elsewhere(summary: Summary, role: str, fault: str) -> int:
+    """Such values that another finding does not speak of: that of another's turn in the mask."""
+    if not unscored_inside(summary, role):
+        return 1
+    counts = {"missing": summary.columns[role].nan, "sentinel": summary.columns[role].sentinel}
+    return counts[fault] - int(getattr(summary.stretches[role], fault))
 
 
 def _places(state: ColumnState, fault: str) -> tuple[str, ...]:
@@ -197,7 +207,7 @@ def _padding(summary: Summary) -> Diagnosis:
     kinds = sorted(state.runs.items(), key=lambda item: -item[1].sequences)
     if not kinds or not kinds[0][1].sequences:
         return _checked(code, "the dump", None, "no row begins or ends in a run of one constant")
-    common = [(kind, runs) for kind, runs in kinds if _is_common(state, runs)]
+    common = [(kind, runs) for kind, runs in kinds if _is_common(summary, kind, runs)]
     samplers = {question.sampler for question in summary.questions}
     padded = ((k, runs) for k, runs in common if _goes_on(state, k, runs, k[1] in samplers))
     (side, role, value, identity), runs = found = next(padded, kinds[0])
@@ -226,11 +236,28 @@ def _padding(summary: Summary) -> Diagnosis:
     return _checked(code, "the dump", finding, told)
 
 
-def _is_common(state: PaddingState, runs: Runs) -> bool:
+def _is_common(summary: Summary, kind: Kind, runs: Runs) -> bool:
     """Whether enough rows have such a run, and rows have few widths."""
-    few = runs.sequences < max(2, FEW_PADDED * state.sequences)
+    state, share = summary.padding, FEW_PADDED
+    if _is_masked_elsewhere(summary, kind, runs):
+        share = FEW_OF_KNOWN
+    few = runs.sequences < max(2, share * state.sequences)
     wide = sum(state.widths[width] for width in runs.widths) < FILLED * state.sequences
     return not (few or wide or 2 * len(runs.widths) > runs.sequences)
+
+
+def _is_masked_elsewhere(summary: Summary, kind: Kind, runs: Runs) -> bool:
+    """Whether other sequences have this id behind their mask, and no role scored it here."""
+    side, _, _, identity = kind
+    masked = summary.masks.behind.get(identity) if identity is not None else None
+    if side != "end" or masked is None or masked.sequences < FEWEST_UNNAMED:
+        return False
+    constant = {
+        role
+        for (where, role, _, name), one in summary.padding.runs.items()
+        if (where, name) == (side, identity) and one.sequences >= runs.sequences
+    }
+    return constant == set(summary.columns)
 
 
 def _goes_on(state: PaddingState, kind: Kind, runs: Runs, sampled: bool) -> bool:

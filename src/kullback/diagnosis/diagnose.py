@@ -5,12 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from kullback.diagnosis.alignment import diagnose_alignment
+from kullback.diagnosis.boundaries import diagnose_boundaries
 from kullback.diagnosis.column_faults import diagnose_columns
+from kullback.diagnosis.endings import diagnose_endings
+from kullback.diagnosis.environment import diagnose_environment
 from kullback.diagnosis.finding import Diagnosis
 from kullback.diagnosis.limits import diagnose_limits
 from kullback.diagnosis.misaligned import diagnose_misaligned
 from kullback.diagnosis.normalization import diagnose_normalization
 from kullback.diagnosis.openings import diagnose_openings
+from kullback.diagnosis.rejected import diagnose_rejected
 from kullback.diagnosis.sampler import diagnose_sampler
 from kullback.estimation.summary import Summary
 
@@ -38,8 +42,12 @@ def diagnose(summary: Summary) -> Diagnosis:
         diagnose_columns(summary)
         + diagnose_normalization(summary)
         + diagnose_openings(summary)
+        + diagnose_environment(summary)
         + diagnose_alignment(summary)
+        + diagnose_boundaries(summary)
         + diagnose_misaligned(summary)
         + diagnose_sampler(summary)
+        + diagnose_rejected(summary)
+        + diagnose_endings(summary)
         + diagnose_limits(summary)
     )

@@ -309,7 +309,7 @@ def _not_possible(summary: Summary, role: str, made: set[str]) -> list[Check]:
         0 if state is None else int(state.by_group(term).sum()) for term in ("prefixes", "unlogged")
     )
     if state is not None and not scored(summary, role):
-        told = "its column holds something else, or nothing at the start"
+        told = "its column holds something else, or nothing in places"
     elif state is None:
         told = f"neither entropy nor top-k log-probs of {role} are logged"
     elif unlogged:

@@ -8,7 +8,9 @@ from math import exp, log
 import numpy as np
 
 from kullback.diagnosis.alignment import is_shifted, shifted_roles
+from kullback.diagnosis.boundaries import badly_packed
 from kullback.diagnosis.column_faults import holds_log_probs
+from kullback.diagnosis.environment import unscored_inside
 from kullback.diagnosis.openings import opens_unscored
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.interval import ratio_interval
@@ -113,8 +115,10 @@ def _openings(summary: Summary, role: str) -> SamplerTest:
 
 
 def scored(summary: Summary, role: str) -> bool:
-    """Whether the column holds log-probs of what it is said to, from the first token on."""
-    return holds_log_probs(summary.columns[role]) and not opens_unscored(summary, role)
+    """Whether the column holds log-probs of what it is said to, at every token."""
+    blank = opens_unscored(summary, role) or unscored_inside(summary, role)
+    elsewhere = blank or role in badly_packed(summary)
+    return holds_log_probs(summary.columns[role]) and not elsewhere
 
 
 def unfit(summary: Summary, question: Question) -> str:

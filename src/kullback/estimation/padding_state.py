@@ -104,7 +104,9 @@ class PaddingState:
             for side, chosen in edges.items():
                 for i in chosen.tolist():
                     shape = (int(columns.lengths[sequence[i]]), int(last[i] - first[i] + 1))
-                    one = Runs(Counter([shape]), (columns.place(int(first[i])),))
+                    at = int(sequence[i])
+                    place = columns.place_in(at, int(first[i] - starts[at]))
+                    one = Runs(Counter([shape]), (place,))
                     kind = (side, role, float(values[first[i]]), _identity(columns, first[i]))
                     runs[kind] = runs[kind] + one if kind in runs else one
             within = ~begins & ~closes
@@ -162,14 +164,14 @@ def _counted(
     first: NDArray[np.int64],
     last: NDArray[np.int64],
 ) -> Iterator[tuple[tuple[float, int | None], Inner]]:
-    """The runs by log-prob and id."""
+    """The runs by log-prob and id, the commonest."""
     ids = np.zeros(len(first), np.int64) if columns.tokens is None else columns.tokens[first]
     levels, of_value = np.unique(values[first].astype(np.float64), return_inverse=True)
     names, of_id = np.unique(ids, return_inverse=True)
     kinds, place = np.unique(of_value * max(len(names), 1) + of_id, return_inverse=True)
     counts = np.bincount(place, minlength=len(kinds))
     tokens = np.bincount(place, last - first + 1, minlength=len(kinds))
-    for kind, runs, n in zip(kinds.tolist(), counts.tolist(), tokens.tolist(), strict=True):
-        value, name = divmod(kind, len(names))
+    for i in np.argsort(-counts, kind="stable")[:KINDS]:
+        value, name = divmod(int(kinds[i]), len(names))
         token = None if columns.tokens is None else int(names[name])
-        yield (float(levels[value]), token), Inner(runs, int(n))
+        yield (float(levels[value]), token), Inner(int(counts[i]), int(tokens[i]))

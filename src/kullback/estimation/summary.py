@@ -12,15 +12,19 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kullback.columns import Columns
+from kullback.estimation.boundary_state import BoundaryState, borders
 from kullback.estimation.cells import AxisState, split
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.distribution_state import DistributionState
+from kullback.estimation.mask_state import MaskState
 from kullback.estimation.opening_state import OpeningState, SharedState
 from kullback.estimation.padding_state import PaddingState
 from kullback.estimation.question_state import QuestionState
+from kullback.estimation.rejection_state import RejectionState, scored
 from kullback.estimation.repeat_state import RepeatState
 from kullback.estimation.sampler_state import SamplerState
 from kullback.estimation.spelling_state import SpellingState, partings
+from kullback.estimation.stretch_state import StretchState
 from kullback.question import Question, default_questions, presumed_sampler
 
 K = TypeVar("K")
@@ -43,6 +47,10 @@ class Summary:
         repeats: Whether rows are copies of others.
         spelling: Whether the ids spell the text.
         padding: Whether sequences begin or end in runs of one constant.
+        stretches: Whether sequences hold tokens in their middle that a role did not score.
+        masks: What the mask leaves out.
+        rejections: By question, what was masked against what was kept.
+        boundaries: By question, the first tokens of sequences that share a row.
         cluster_kind: ``prompt`` or ``sequence``.
         by: Of each question, its cells along each axis that was asked for.
         refused: Of the axes that were wished for and cannot be had, why.
@@ -71,6 +79,10 @@ class Summary:
     repeats: RepeatState
     spelling: SpellingState
     padding: PaddingState
+    stretches: dict[str, StretchState]
+    masks: MaskState
+    rejections: dict[Question, RejectionState]
+    boundaries: dict[Question, BoundaryState]
     cluster_kind: str
     by: dict[Question, dict[str, AxisState]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
@@ -91,6 +103,7 @@ class Summary:
         suspect = columns.take(np.array(odd)) if odd else None
         testable = [r for r in columns.log_probs if r in columns.entropy or r in columns.top_k]
         samplers = dict.fromkeys(q.sampler for q in questions if columns.tokens is not None)
+        told, edges = scored(columns), borders(columns)
         return cls(
             questions={q: QuestionState.of(columns, q) for q in questions},
             misspelled={q: QuestionState.of(suspect, q) for q in questions if suspect is not None},
@@ -103,6 +116,10 @@ class Summary:
             repeats=RepeatState.of(columns, questions[0].sampler),
             spelling=SpellingState.of(columns, parted),
             padding=PaddingState.of(columns),
+            stretches={role: StretchState.of(columns, role) for role in columns.log_probs},
+            masks=MaskState.of(columns),
+            rejections={q: RejectionState.of(columns, q, told) for q in questions},
+            boundaries={q: BoundaryState.of(columns, q, edges) for q in questions},
             cluster_kind=columns.cluster_kind,
             by=cells,
             refused=refused,
@@ -129,6 +146,10 @@ class Summary:
             repeats=self.repeats + other.repeats,
             spelling=self.spelling + other.spelling,
             padding=self.padding + other.padding,
+            stretches=_added(self.stretches, other.stretches),
+            masks=self.masks + other.masks,
+            rejections=_added(self.rejections, other.rejections),
+            boundaries=_added(self.boundaries, other.boundaries),
             cluster_kind=self.cluster_kind,
             by={
                 q: {a: axes[a] + other.by[q][a] for a in axes if a not in refused}

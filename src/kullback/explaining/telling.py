@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kullback.diagnosis import endings, rejected
 from kullback.diagnosis.limits import MANY_TOKENS, OWNED
 from kullback.diagnosis.reading_faults import TOLERATED
 from kullback.estimation import contributors, repeat_state
@@ -66,6 +67,27 @@ TELLING = {
         "for k3 with holes (tokens that p dropped and q did not). It is a note: look at the tokens "
         "before anything else.",
         held_by=_LIMITS,
+    ),
+    "selected-on-outcome": Lesson(
+        means="Tokens or sequences with large log-ratios were masked (by rejection, or a band on "
+        "the ratio), and the dump has the mask that was left. Of a selected sample no estimate is "
+        "that of the policies: the rarest tokens, which make the KL, are the ones left out.",
+        test=f"{rejected.NEARLY_ALL:.0%} of the masked tokens between counted ones, or of the "
+        "wholly masked sequences, have a log-ratio (of a sequence: its sum, mean or largest) "
+        "outside the range of all that is kept.",
+        harmless="It is right for the loss, if you want it so. For the KL take the mask that the "
+        "lengths and roles give.",
+        held_by="tests/diagnosis/test_rejected.py",
+    ),
+    "end-not-counted": Lesson(
+        means="The token with which a policy ends a sequence is one of its choices. Here it is "
+        "outside the mask, in some sequences or in all.",
+        test="An id that ends sequences, and stands in none of them before, stands right behind "
+        f"the last counted token of {endings.SEVERAL:.0%} of the others; or no id ends them, and "
+        "one stands behind; or many end sooner than the limit without it.",
+        harmless="A stop string, a limit of time or a tool call ends sequences without such a "
+        "token. If the padding has the same id, it looks alike.",
+        held_by="tests/diagnosis/test_endings.py",
     ),
     "too-few-clusters": Lesson(
         means="Sequences of one prompt are alike, so what counts for the error are prompts (or, "

@@ -63,6 +63,7 @@ def test_the_cost_is_the_estimate_without_them():
     columns = packed(8, "old")
     (finding,) = diagnose_boundaries(summarize([columns])).findings
     log_r = columns.log_probs["old"] - columns.log_probs["rollout"]
+    assert columns.within is not None
     rest = np.delete(np.expm1(log_r) - log_r, columns.starts[columns.within > 0]).mean()
     assert f"and {rest:.4g}." in finding.cost
 

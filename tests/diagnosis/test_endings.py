@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -15,7 +15,8 @@ from kullback.worlds import CLEAN_WORLDS, Mixture
 CODE = "end-not-counted"
 WORLD = cast(Mixture, CLEAN_WORLDS["random_lengths"](16))
 CLEAN = WORLD.sample(np.random.default_rng(0))
-ENDS = CLEAN.ends[CLEAN.tokens[CLEAN.ends - 1] == 0] - 1
+TOKENS = np.asarray(CLEAN.tokens)
+ENDS = CLEAN.ends[TOKENS[CLEAN.ends - 1] == 0] - 1
 PAD = 9999
 
 
@@ -33,7 +34,7 @@ def stripped(columns: Columns, places: np.ndarray) -> Columns:
         mask=columns.mask[kept],
         log_probs={role: values[kept] for role, values in columns.log_probs.items()},
         clusters=columns.clusters,
-        tokens=columns.tokens[kept],
+        tokens=np.asarray(columns.tokens)[kept],
     )
 
 
@@ -42,7 +43,7 @@ def padded(columns: Columns, token: int) -> Columns:
     width = int(columns.lengths.max()) + 5
     inside = np.arange(width) < columns.lengths[:, None]
 
-    def pad(values, fill):
+    def pad(values: Any, fill: Any) -> Any:
         rows = np.full(inside.shape, fill, dtype=values.dtype)
         rows[inside] = values
         return rows.ravel()
@@ -52,7 +53,7 @@ def padded(columns: Columns, token: int) -> Columns:
         mask=pad(columns.mask, False),
         log_probs={role: pad(values, 0.0) for role, values in columns.log_probs.items()},
         clusters=columns.clusters,
-        tokens=pad(columns.tokens, token),
+        tokens=pad(np.asarray(columns.tokens), token),
     )
 
 

@@ -62,7 +62,7 @@ def test_tokens_that_the_mask_leaves_out_are_counted_in_the_check():
 def test_a_format_that_is_certain_is_no_other_turn():
     columns = faulty()
     position = np.arange(len(columns)) - np.repeat(columns.starts, columns.lengths)
-    same = np.where(turns(columns), 7 + position, columns.tokens)
+    same = np.where(turns(columns), 7 + position, np.asarray(columns.tokens))
     diagnosis = diagnose_environment(summarize([replace(columns, tokens=same)]))
     assert not diagnosis.findings
     assert diagnosis.checks[0].status == "not-possible"

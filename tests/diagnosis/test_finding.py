@@ -33,6 +33,7 @@ def test_only_an_accusing_code_accuses():
         "mean-owned-by-few",
         "selected-on-outcome",
         "end-not-counted",
+        "clamp-active",
         "too-few-clusters",
     }
 

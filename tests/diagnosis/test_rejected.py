@@ -10,7 +10,7 @@ from kullback.columns import Columns
 from kullback.diagnosis.diagnose import diagnose
 from kullback.diagnosis.rejected import diagnose_rejected
 from kullback.estimation.summary import summarize
-from kullback.worlds import CLEAN_WORLDS, Mixture
+from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
 
 CODE = "selected-on-outcome"
 WORLD = cast(Mixture, CLEAN_WORLDS["training_loop"](16))
@@ -76,3 +76,16 @@ def test_a_mask_cut_by_rejection_spoils_no_end():
     found = {f.code for f in diagnose(summarize([columns])).findings}
     assert CODE in found
     assert "end-not-counted" not in found
+
+
+@pytest.mark.parametrize("name", ["smooth", "holes_in_policy", "training_loop"])
+def test_a_selection_accuses_no_sampler(name):
+    world = cast(Mixture, CLEAN_WORLDS[name](64))
+    for seed in range(3):
+        diagnosis = diagnose(
+            summarize([FAULTS["rejected"].inject(world, np.random.default_rng(seed))])
+        )
+        assert CODE in {f.code for f in diagnosis.findings}
+        assert not diagnosis.accused
+        (check,) = [c for c in diagnosis.checks if c.code == "sampler-mismatch"]
+        assert (check.status, "cut by log-ratios" in check.reason) == ("not-possible", True)

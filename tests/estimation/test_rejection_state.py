@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from kullback.columns import Columns, pack
-from kullback.estimation.rejection_state import STATISTICS, Kept, RejectionState, scored
+from kullback.estimation.ratios import log_ratios
+from kullback.estimation.rejection_state import STATISTICS, Kept, RejectionState
 from kullback.question import Question
 
 ASKED = Question("old", "new")
 
 
 def state_of(columns: Columns, question: Question) -> RejectionState:
-    return RejectionState.of(columns, question, scored(columns))
+    return RejectionState.of(columns, question, log_ratios(columns, [question])[question])
 
 
 def batch(log_r: list[list[float]], mask: list[list[int]] | None = None) -> Columns:

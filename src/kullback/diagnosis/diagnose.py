@@ -6,6 +6,7 @@ import numpy as np
 
 from kullback.diagnosis.alignment import diagnose_alignment
 from kullback.diagnosis.boundaries import diagnose_boundaries
+from kullback.diagnosis.clamps import diagnose_clamps
 from kullback.diagnosis.column_faults import diagnose_columns
 from kullback.diagnosis.endings import diagnose_endings
 from kullback.diagnosis.environment import diagnose_environment
@@ -48,6 +49,7 @@ def diagnose(summary: Summary) -> Diagnosis:
         + diagnose_misaligned(summary)
         + diagnose_sampler(summary)
         + diagnose_rejected(summary)
+        + diagnose_clamps(summary)
         + diagnose_endings(summary)
         + diagnose_limits(summary)
     )

@@ -44,6 +44,7 @@ CODES = {
     "weights-degenerate": Code("a few importance weights decide the estimate", False),
     "mean-owned-by-few": Code("a few tokens own most of the mean", False),
     "selected-on-outcome": Code("the mask was cut by the log-ratios themselves", False),
+    "clamp-active": Code("a clamp cuts off what the KL is made of", False),
     "end-not-counted": Code("the token that ends a sequence is not counted throughout", False),
     "too-few-clusters": Code("too few prompts for the interval to hold what it says", False),
 }

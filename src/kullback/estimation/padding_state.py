@@ -14,6 +14,7 @@ from kullback.columns import Columns, Place
 SHORTEST = 2  # a single certain token at the end is an honest end of text
 NAMED = 20  # places kept by name; the rest are counted
 KINDS = 100  # kinds of runs kept apart; honest data have few, padding one or two a role
+INNER_KINDS = 20  # likewise of those within, the commonest
 
 Kind = tuple[str, str, float, int | None]  # side, role, its log-prob there, id (None: not logged)
 
@@ -138,7 +139,7 @@ def _most(
     inner: dict[tuple[str, float, int | None], Inner],
 ) -> dict[tuple[str, float, int | None], Inner]:
     counts = Counter({kind: one.runs for kind, one in inner.items()})
-    return {kind: inner[kind] for kind, _ in counts.most_common(KINDS)}
+    return {kind: inner[kind] for kind, _ in counts.most_common(INNER_KINDS)}
 
 
 def _identity(columns: Columns, token: np.integer) -> int | None:
@@ -171,7 +172,7 @@ def _counted(
     kinds, place = np.unique(of_value * max(len(names), 1) + of_id, return_inverse=True)
     counts = np.bincount(place, minlength=len(kinds))
     tokens = np.bincount(place, last - first + 1, minlength=len(kinds))
-    for i in np.argsort(-counts, kind="stable")[:KINDS]:
+    for i in np.argsort(-counts, kind="stable")[:INNER_KINDS]:
         value, name = divmod(int(kinds[i]), len(names))
         token = None if columns.tokens is None else int(names[name])
         yield (float(levels[value]), token), Inner(int(counts[i]), int(tokens[i]))

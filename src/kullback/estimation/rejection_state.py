@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kullback.columns import Columns, is_sentinel
+from kullback.columns import Columns
+from kullback.estimation.ratios import Ratios
 from kullback.levels import segment_sums
 from kullback.question import Question
 
@@ -84,27 +84,25 @@ class RejectionState:
 
     @classmethod
     @np.errstate(over="ignore", invalid="ignore")
-    def of(
-        cls, columns: Columns, question: Question, by_role: Mapping[str, NDArray[np.bool_]]
-    ) -> RejectionState:
-        """The sums of one batch, given what ``scored`` says of it."""
-        p, q = columns.log_probs[question.p], columns.log_probs[question.q]
-        told = by_role[question.p] & by_role[question.q]
-        log_r = np.where(told, q.astype(np.float64) - p, 0.0)
-        kept = told & columns.mask
-        if columns.mask.all():
-            none = np.zeros(0)
-            rows = _of_sequences(log_r, kept, columns.lengths)
-            tokens = Kept.of(log_r[kept], none)
-            return cls(tokens, {n: Kept.of(v, none) for n, v in rows.items()}, 0, 0.0, 0.0)
-        before, behind = columns.outside(columns.mask)
-        hole = told & ~columns.mask & ~before & ~behind
-        counts = segment_sums(columns.mask.astype(float), columns.lengths)
-        gone = told & np.repeat(counts == 0, columns.lengths)
-        masked = log_r[hole | gone]
-        inside, outside = (_of_sequences(log_r, f, columns.lengths) for f in (kept, gone))
+    def of(cls, columns: Columns, question: Question, ratios: Ratios) -> RejectionState:
+        """The sums of one batch."""
+        log_r, kept = ratios.log_r, ratios.there & columns.mask
+        inside = _of_sequences(log_r, kept, columns.lengths)
+        masked, tokens = np.zeros(0), np.zeros(0)
+        outside = dict.fromkeys(STATISTICS, masked)
+        if not columns.mask.all():
+            # What nobody scored is often 0 where it is not counted.
+            scored = ratios.there & ~columns.mask
+            for role in (question.p, question.q):
+                scored &= columns.log_probs[role] != 0
+            before, behind = columns.outside(columns.mask)
+            hole = scored & ~before & ~behind
+            counts = segment_sums(columns.mask.astype(float), columns.lengths)
+            gone = scored & np.repeat(counts == 0, columns.lengths)
+            tokens, masked = log_r[hole], log_r[hole | gone]
+            outside = _of_sequences(log_r, gone, columns.lengths)
         return cls(
-            Kept.of(log_r[kept], log_r[hole]),
+            Kept.of(log_r if kept.all() else log_r[kept], tokens),
             {name: Kept.of(inside[name], outside[name]) for name in STATISTICS},
             len(masked),
             float(-masked.sum()),
@@ -120,14 +118,6 @@ class RejectionState:
             k1=self.k1 + other.k1,
             k3=self.k3 + other.k3,
         )
-
-
-def scored(columns: Columns) -> dict[str, NDArray[np.bool_]]:
-    """Where each role has a log-prob; what was not scored is often 0 where it is not counted."""
-    return {
-        role: np.isfinite(values) & ~is_sentinel(values) & (values != 0)
-        for role, values in columns.log_probs.items()
-    }
 
 
 def _of_sequences(

@@ -14,13 +14,15 @@ import numpy as np
 from kullback.columns import Columns
 from kullback.estimation.boundary_state import BoundaryState, borders
 from kullback.estimation.cells import AxisState, split
+from kullback.estimation.clamp_state import ClampState
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.distribution_state import DistributionState
 from kullback.estimation.mask_state import MaskState
 from kullback.estimation.opening_state import OpeningState, SharedState
 from kullback.estimation.padding_state import PaddingState
 from kullback.estimation.question_state import QuestionState
-from kullback.estimation.rejection_state import RejectionState, scored
+from kullback.estimation.ratios import log_ratios
+from kullback.estimation.rejection_state import RejectionState
 from kullback.estimation.repeat_state import RepeatState
 from kullback.estimation.sampler_state import SamplerState
 from kullback.estimation.spelling_state import SpellingState, partings
@@ -51,6 +53,7 @@ class Summary:
         masks: What the mask leaves out.
         rejections: By question, what was masked against what was kept.
         boundaries: By question, the first tokens of sequences that share a row.
+        clamps: By question, what the clamps of trainers would change.
         cluster_kind: ``prompt`` or ``sequence``.
         by: Of each question, its cells along each axis that was asked for.
         refused: Of the axes that were wished for and cannot be had, why.
@@ -83,6 +86,7 @@ class Summary:
     masks: MaskState
     rejections: dict[Question, RejectionState]
     boundaries: dict[Question, BoundaryState]
+    clamps: dict[Question, ClampState]
     cluster_kind: str
     by: dict[Question, dict[str, AxisState]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
@@ -103,7 +107,7 @@ class Summary:
         suspect = columns.take(np.array(odd)) if odd else None
         testable = [r for r in columns.log_probs if r in columns.entropy or r in columns.top_k]
         samplers = dict.fromkeys(q.sampler for q in questions if columns.tokens is not None)
-        told, edges = scored(columns), borders(columns)
+        ratios, edges = log_ratios(columns, list(questions)), borders(columns)
         return cls(
             questions={q: QuestionState.of(columns, q) for q in questions},
             misspelled={q: QuestionState.of(suspect, q) for q in questions if suspect is not None},
@@ -118,8 +122,9 @@ class Summary:
             padding=PaddingState.of(columns),
             stretches={role: StretchState.of(columns, role) for role in columns.log_probs},
             masks=MaskState.of(columns),
-            rejections={q: RejectionState.of(columns, q, told) for q in questions},
+            rejections={q: RejectionState.of(columns, q, ratios[q]) for q in questions},
             boundaries={q: BoundaryState.of(columns, q, edges) for q in questions},
+            clamps={q: ClampState.of(columns, ratios[q]) for q in questions},
             cluster_kind=columns.cluster_kind,
             by=cells,
             refused=refused,
@@ -150,6 +155,7 @@ class Summary:
             masks=self.masks + other.masks,
             rejections=_added(self.rejections, other.rejections),
             boundaries=_added(self.boundaries, other.boundaries),
+            clamps=_added(self.clamps, other.clamps),
             cluster_kind=self.cluster_kind,
             by={
                 q: {a: axes[a] + other.by[q][a] for a in axes if a not in refused}

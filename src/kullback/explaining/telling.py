@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kullback.diagnosis import endings, rejected
+from kullback.diagnosis import clamps, endings, rejected
 from kullback.diagnosis.limits import MANY_TOKENS, OWNED
 from kullback.diagnosis.reading_faults import TOLERATED
 from kullback.estimation import contributors, repeat_state
@@ -78,6 +78,17 @@ TELLING = {
         harmless="It is right for the loss, if you want it so. For the KL take the mask that the "
         "lengths and roles give.",
         held_by="tests/diagnosis/test_rejected.py",
+    ),
+    "clamp-active": Lesson(
+        means="Log-ratios were clamped before they were logged; or (a note) a clamp that trainers "
+        "use by default would change the mean of these tokens. What a clamp cuts off are the "
+        "tokens that one policy has given up, and they lose their gradient as well.",
+        test=f"{clamps.FEWEST_TIES} log-ratios or more at the smallest or the largest value, "
+        f"{clamps.PILED:g} times as many as in the bins beside it; at both ends alike, or at a "
+        "limit that is a round number. A note, where a default clamp changes the mean of its "
+        "formula by more than its standard error.",
+        harmless="If your trainer has another clamp, or none, the note is only a comparison.",
+        held_by="tests/diagnosis/test_clamps.py",
     ),
     "end-not-counted": Lesson(
         means="The token with which a policy ends a sequence is one of its choices. Here it is "

@@ -14,6 +14,7 @@ from kullback.reporting.words import (
     TRUST,
     advice,
     caption,
+    clamped,
     forgotten_weight,
     headline,
     number,
@@ -116,7 +117,7 @@ def _advice(report: dict[str, Any]) -> str:
         line
         for one in report["questions"]
         if one["question"]["text"] == head
-        for line in advice(one)
+        for line in [*advice(one), *clamped(one)]
     )
 
 

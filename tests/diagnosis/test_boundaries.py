@@ -6,7 +6,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from kullback.columns import Columns
+from kullback.columns import Columns, pack
 from kullback.diagnosis.boundaries import FEWEST_ROWS, diagnose_boundaries
 from kullback.diagnosis.diagnose import diagnose
 from kullback.estimation.summary import summarize
@@ -92,3 +92,16 @@ def test_a_few_rows_are_nothing_to_compare_with():
     diagnosis = diagnose_boundaries(summarize([columns]))
     assert not diagnosis.findings
     assert "only 4 first tokens of rows" in diagnosis.checks[0].reason
+
+
+def test_an_id_of_a_small_world_is_no_border():
+    """Of three actions one is often the last; what follows on it is another state, not a start."""
+    rng = np.random.default_rng(0)
+    actions = rng.choice(3, p=[0.85, 0.1, 0.05], size=(200, 20))
+    behind = np.pad(actions, ((0, 0), (1, 0)))[:, :-1] == 0
+    behind[:, 0] = False
+    p = np.log(np.array([0.85, 0.1, 0.05]))[actions] + 0.01 * rng.normal(size=actions.shape)
+    q = p + np.where(behind, 2.0, 0.1) * rng.normal(size=p.shape)
+    columns = pack({"rollout": p, "reference": q})
+    columns = replace(columns, tokens=actions.ravel())
+    assert not diagnose_boundaries(summarize([columns])).findings

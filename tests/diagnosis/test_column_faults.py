@@ -222,3 +222,13 @@ def test_a_wall_at_which_a_policy_stays_is_no_padding():
     policy = {role: values.ravel() + shift for role, shift in (("p", 0.0), ("q", 0.1))}
     columns = replace(columns, log_probs=policy, tokens=(actions + 2 * start).ravel())
     assert not found(columns)
+
+
+@pytest.mark.parametrize("ids", [True, False])
+def test_a_policy_that_draws_nothing_has_no_padding(ids):
+    """From its start it walks to a wall, and stays there to the end."""
+    steps = np.arange(1, 41) % 5
+    actions = np.where(np.arange(12) < steps[:, None], 1, 0)
+    q = -0.2 - 0.1 * steps[:, None] * actions
+    columns = pack({"p": np.zeros((40, 12)), "q": q})
+    assert not found(replace(columns, tokens=actions.ravel()) if ids else columns)

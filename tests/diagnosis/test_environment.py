@@ -59,8 +59,20 @@ def test_tokens_that_the_mask_leaves_out_are_counted_in_the_check():
     assert f"{turns(columns).sum()} in all" in diagnosis.checks[0].reason
 
 
+def beside_the_reference(columns: Columns) -> Columns:
+    """Without the trainer's copies of the sampler."""
+    kept = ("rollout", "reference")
+    return replace(columns, log_probs={role: columns.log_probs[role] for role in kept})
+
+
+def test_a_copy_of_the_weights_tells_without_ids():
+    for columns in (faulty(), replace(faulty(), tokens=None)):
+        (finding,) = diagnose_environment(summarize([columns])).findings
+        assert finding.code == CODE
+
+
 def test_a_format_that_is_certain_is_no_other_turn():
-    columns = faulty()
+    columns = beside_the_reference(faulty())
     position = np.arange(len(columns)) - np.repeat(columns.starts, columns.lengths)
     same = np.where(turns(columns), 7 + position, np.asarray(columns.tokens))
     diagnosis = diagnose_environment(summarize([replace(columns, tokens=same)]))
@@ -69,7 +81,9 @@ def test_a_format_that_is_certain_is_no_other_turn():
 
 
 def test_without_ids_it_cannot_be_told():
-    diagnosis = diagnose_environment(summarize([replace(faulty(), tokens=None)]))
+    diagnosis = diagnose_environment(
+        summarize([replace(beside_the_reference(faulty()), tokens=None)])
+    )
     assert not diagnosis.findings
     assert diagnosis.checks[0].status == "not-possible"
 

@@ -14,7 +14,9 @@ FEWEST_PACKED = 10  # first tokens behind another sequence; below, nothing is lo
 FEWEST_ROWS = 5  # first tokens of rows, to which they are compared
 TIMES = 3.0  # as large must the mean of their squares be, cut at 4
 BEYOND = 4.5  # standard errors between the two means
-COMMON = 0.5  # share of rows that end in one id that also stands within: several sequences each
+COMMON = 0.8  # share of rows that end in one id that also stands within: several sequences each
+SELDOM = 0.1  # share of all tokens that such ids are; a small world has few ids, each of them often
+LARGE = 1.0  # nats²: where borders are guessed, so large must the mean of the squares be
 
 
 def diagnose_boundaries(summary: Summary) -> Diagnosis:
@@ -42,7 +44,7 @@ def diagnose_boundaries(summary: Summary) -> Diagnosis:
             f"the mean of (log p − log q)², cut at 4, is {_mean(packed):.3g} at {packed.tokens} "
             f"first tokens behind {of}, {_mean(rows):.3g} at {rows.tokens} of rows"
         )
-        apart = _apart(packed, rows)
+        apart = _apart(packed, rows, of)
         if apart:
             found[question] = packed
         status = "failed" if apart else "passed" if of == "a sequence" else "not-possible"
@@ -57,14 +59,14 @@ def badly_packed(summary: Summary) -> set[str]:
     found = {
         question
         for question, state in summary.boundaries.items()
-        if _is_wrong(_packed(summary, state)[0], state.rows)
+        if _is_wrong(*_packed(summary, state), state.rows)
     }
     return _suspects(found, set(summary.boundaries) - found)
 
 
-def _is_wrong(packed: Edge, rows: Edge) -> bool:
+def _is_wrong(packed: Edge, of: str, rows: Edge) -> bool:
     enough = packed.tokens >= FEWEST_PACKED and rows.tokens >= FEWEST_ROWS
-    return enough and _apart(packed, rows)
+    return enough and _apart(packed, rows, of)
 
 
 def _suspects(found: set[Question], sound: set[Question]) -> set[str]:
@@ -81,7 +83,8 @@ def _packed(summary: Summary, state: BoundaryState) -> tuple[Edge, str]:
     masks = summary.masks
     for name, ending in masks.endings.items():
         packed = min(ending.sequences, ending.inside) >= COMMON * masks.sequences
-        if packed and name in state.inner:
+        tokens = max(column.tokens for column in summary.columns.values())
+        if packed and name in state.inner and state.inner[name].tokens <= SELDOM * tokens:
             return state.inner[name], f"id {name}"
     return state.packed, "a sequence"
 
@@ -90,8 +93,10 @@ def _mean(edge: Edge) -> float:
     return edge.squares / edge.tokens
 
 
-def _apart(packed: Edge, rows: Edge) -> bool:
+def _apart(packed: Edge, rows: Edge, of: str) -> bool:
     """Whether the packed ones are far larger, in the error that both would share if alike."""
+    if of != "a sequence" and _mean(packed) < LARGE:
+        return False
     here, there, both = _mean(packed), _mean(rows), packed + rows
     variance = max(both.fourths / both.tokens - _mean(both) ** 2, 0.0)
     error = math.sqrt(variance * (1 / packed.tokens + 1 / rows.tokens))

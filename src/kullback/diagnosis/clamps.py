@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
+from kullback.diagnosis.sampler_tests import unfit
 from kullback.estimation.clamp_state import CLAMPS, End
 from kullback.estimation.estimate import from_state
 from kullback.estimation.histogram import Histogram
@@ -151,7 +152,7 @@ def _would_be(summary: Summary) -> Finding | None:
     moved: dict[tuple[Question, str], float] = {}
     for question, whole in summary.questions.items():
         plain = question.weight == "none" and question.level == "token_mean"
-        if not plain or whole.infinite or not any(summary.clamps[question].changed.values()):
+        if not plain or unfit(summary, question):  # another finding speaks of these ratios
             continue
         for name, clamp in CLAMPS.items():
             free, cut = means(summary, question, name)

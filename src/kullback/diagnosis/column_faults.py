@@ -11,7 +11,7 @@ from kullback.columns import SENTINEL
 from kullback.diagnosis.environment import unscored_inside
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
 from kullback.estimation.column_state import ColumnState
-from kullback.estimation.padding_state import Inner, Kind, PaddingState, Runs
+from kullback.estimation.padding_state import Inner, Kind, Runs
 from kullback.estimation.summary import Summary
 
 FILLED = 0.95  # share of all rows that have a width to which padded ones were filled, at least
@@ -209,10 +209,10 @@ def _padding(summary: Summary) -> Diagnosis:
         return _checked(code, "the dump", None, "no row begins or ends in a run of one constant")
     common = [(kind, runs) for kind, runs in kinds if _is_common(summary, kind, runs)]
     samplers = {question.sampler for question in summary.questions}
-    padded = ((k, runs) for k, runs in common if _goes_on(state, k, runs, k[1] in samplers))
+    padded = ((k, r) for k, r in common if _goes_on(summary, k, r, k[1] in samplers))
     (side, role, value, identity), runs = found = next(padded, kinds[0])
     told = f"{runs.sequences} of {state.sequences} sequences {side} in a run of one constant"
-    if found not in common or not _goes_on(state, found[0], runs, role in samplers):
+    if found not in common or not _goes_on(summary, found[0], runs, role in samplers):
         few = runs.sequences < max(2, FEW_PADDED * state.sequences)
         status, why = ("passed", "too few for padding") if few else (
             "not-possible", "padding, or a policy that repeats itself"
@@ -260,7 +260,7 @@ def _is_masked_elsewhere(summary: Summary, kind: Kind, runs: Runs) -> bool:
     return constant == set(summary.columns)
 
 
-def _goes_on(state: PaddingState, kind: Kind, runs: Runs, sampled: bool) -> bool:
+def _goes_on(summary: Summary, kind: Kind, runs: Runs, sampled: bool) -> bool:
     """Whether the runs go on to the edge as no policy's do.
 
     A policy in a small world may repeat itself: then its runs stop within the sequences too. And
@@ -268,6 +268,7 @@ def _goes_on(state: PaddingState, kind: Kind, runs: Runs, sampled: bool) -> bool
     went before: a fixed bet on more wins e^10 with a probability of e^−10.
     """
     side, role, value, identity = kind
+    state, column = summary.padding, summary.columns[role]
     inner = state.inner.get((role, value, identity), Inner(0, 0))
     far = ("end" if side == "begin" else "begin", role, value, identity)
     opposite = state.runs.get(far, Runs(Counter(), ()))
@@ -279,10 +280,12 @@ def _goes_on(state: PaddingState, kind: Kind, runs: Runs, sampled: bool) -> bool
         # Without ids other tokens of the same certainty are taken for these.
         lengths = (runs.tokens / runs.sequences, inner.tokens / max(inner.runs, 1))
         return identity is None and certain and lengths[0] >= LONGER * lengths[1]
-    if certain or identity is None:
-        return certain or runs.sequences >= FEWEST_UNNAMED
+    if certain:  # as a policy is that draws nothing, everywhere
+        return column.size > -CERTAIN * (column.tokens - runs.tokens)
     if not sampled:  # what another role says of a token is no bound on how often it comes
         return False
+    if identity is None:
+        return runs.sequences >= FEWEST_UNNAMED
     stops = stopped if side == "end" else inner.runs + runs.sequences
     repeats = runs.repeats + inner.repeats + opposite.repeats
     # The bet: on (1 + e^v)/2 rather than e^v.

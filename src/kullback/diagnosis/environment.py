@@ -13,6 +13,7 @@ FEWEST_SEQUENCES = 3  # that have one
 SELDOM = 0.01  # unscored tokens elsewhere, per scored one; a sure policy has more
 COMMONEST = 0.5  # share of stretches with the same ids: above, they may be a format that is certain
 SCORED = 0.5  # share of the tokens of which another role has a log-prob, if it scored them
+COPIES = {"rollout", "old", "current"}  # the same weights, or a few steps apart
 DOUBTED = -0.1  # nats: whoever scored such tokens gives them less than this, on average
 
 
@@ -20,14 +21,16 @@ def unscored_inside(summary: Summary, role: str) -> bool:
     """Whether sequences hold stretches that this role did not score, and others doubted.
 
     A policy may be certain of some tokens in a row, and then its log-probs are 0. But not of ones
-    that differ each time, while it is hardly ever certain of a single one.
+    that differ each time, while it is hardly ever certain of a single one; nor of ones that another
+    copy of the same weights doubts.
     """
     state = summary.stretches[role]
-    if None in state.kinds or not _many(state):
+    means = _means(state)
+    if not _many(state) or not means or max(means.values()) >= DOUBTED:
         return False
-    same = max(state.kinds.values()) > COMMONEST * state.runs
-    means = _means(state).values()
-    return not same and bool(means) and max(means) < DOUBTED
+    if role in COPIES and COPIES & set(means):
+        return True
+    return None not in state.kinds and max(state.kinds.values()) <= COMMONEST * state.runs
 
 
 def _many(state: StretchState) -> bool:

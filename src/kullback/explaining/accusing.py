@@ -129,8 +129,9 @@ ACCUSING = {
         "are counted. Nobody sampled them, and their KL is none of the policies'.",
         test=f"{environment.FEWEST_STRETCHES} stretches or more of {stretch_state.SHORTEST} tokens "
         "between scored ones, on which one role has 0, −9999, nothing or a constant of whole "
-        f"nats, and others less than {environment.DOUBTED:g} nats; of differing tokens, while such "
-        f"values stand elsewhere at under {environment.SELDOM:.0%} of the tokens.",
+        f"nats, and others less than {environment.DOUBTED:g} nats; of differing tokens, or doubted "
+        "by another copy of its weights, while such values stand elsewhere at under "
+        f"{environment.SELDOM:.0%} of the tokens.",
         harmless="A format that the policy is certain of is the same each time, and nothing is "
         "told. Where the mask leaves these tokens out, all is well: the check says how many.",
     ),

@@ -9,10 +9,7 @@ import pytest
 from kullback.columns import Columns, pack
 from kullback.diagnosis.column_faults import diagnose_columns
 from kullback.estimation.summary import summarize
-from kullback.formulas.categorical import log_softmax
-from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture, Tabular
-from kullback.worlds.faults import padding_counted
-from kullback.worlds.tabular import tree
+from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
 
 WORLD = cast(Mixture, CLEAN_WORLDS["smooth"](16))
 
@@ -181,54 +178,3 @@ def test_rows_that_are_too_short_are_told_from_gaps(row, said):
     assert finding.code == "missing-values"
     assert said in finding.claim
     assert finding.where[0].startswith("row 1, token ")
-
-
-def one_prefix(alphabet: int, ends: bool, sharpness: float = 1.0) -> Tabular:
-    """A language of six tokens at most whose policies look at no prefix: runs are everywhere."""
-    eos = alphabet - 1 if ends else None
-    contexts = len(tree(alphabet, 6, eos).contexts)
-    rng = np.random.default_rng(alphabet)
-    policy = sharpness * rng.normal(size=alphabet)
-    rows = {"rollout": policy, "reference": policy + 0.3 * rng.normal(size=alphabet)}
-    tables = {role: np.tile(log_softmax(row), (contexts, 1)) for role, row in rows.items()}
-    return Tabular(tables, "rollout", 6, eos, sequences=64)
-
-
-@pytest.mark.parametrize("ids", [True, False])
-@pytest.mark.parametrize("ends", [True, False])
-@pytest.mark.parametrize("alphabet", [2, 3, 4])
-@pytest.mark.parametrize("sharpness", [0.0, 1.0, 3.0])
-def test_a_policy_that_looks_at_no_prefix_has_no_padding(alphabet, ends, ids, sharpness):
-    world = one_prefix(alphabet, ends, sharpness)
-    for seed in range(20):
-        columns = world.sample(np.random.default_rng(seed))
-        assert not found(columns if ids else replace(columns, tokens=None))
-
-
-@pytest.mark.parametrize("alphabet", [3, 4])
-def test_its_padding_is_found_all_the_same(alphabet):
-    columns = padding_counted(one_prefix(alphabet, True).sample(np.random.default_rng(0)), extra=2)
-    assert [f.code for f in found(columns)] == ["mask-covers-padding"]
-    assert [f.code for f in found(replace(columns, tokens=None))] == ["mask-covers-padding"]
-
-
-def test_a_wall_at_which_a_policy_stays_is_no_padding():
-    """From a state that is not left the same action comes again, with its own probability."""
-    rng = np.random.default_rng(0)
-    columns = pack({"p": np.full((200, 12), np.log(0.8)), "q": np.full((200, 12), np.log(0.9))})
-    actions = np.where(rng.random((200, 12)) < 0.8, 1, 0)
-    start = np.arange(12) < rng.integers(1, 5, size=(200, 1))
-    values = np.where(start, -1 - rng.random((200, 12)), np.log(np.where(actions, 0.8, 0.2)))
-    policy = {role: values.ravel() + shift for role, shift in (("p", 0.0), ("q", 0.1))}
-    columns = replace(columns, log_probs=policy, tokens=(actions + 2 * start).ravel())
-    assert not found(columns)
-
-
-@pytest.mark.parametrize("ids", [True, False])
-def test_a_policy_that_draws_nothing_has_no_padding(ids):
-    """From its start it walks to a wall, and stays there to the end."""
-    steps = np.arange(1, 41) % 5
-    actions = np.where(np.arange(12) < steps[:, None], 1, 0)
-    q = -0.2 - 0.1 * steps[:, None] * actions
-    columns = pack({"p": np.zeros((40, 12)), "q": q})
-    assert not found(replace(columns, tokens=actions.ravel()) if ids else columns)

@@ -1,27 +1,16 @@
-"""Is every value in the mask a log-prob? Sentinels, gaps, padding, probabilities, infinities."""
+"""Is every value in the mask a log-prob? Sentinels, gaps, probabilities, infinities."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
-
-import numpy as np
 
 from kullback.columns import SENTINEL
 from kullback.diagnosis.environment import unscored_inside
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
+from kullback.diagnosis.padding import diagnose_padding
 from kullback.estimation.column_state import ColumnState
-from kullback.estimation.padding_state import Inner, Kind, Runs
 from kullback.estimation.summary import Summary
 
-FILLED = 0.95  # share of all rows that have a width to which padded ones were filled, at least
-FEW_OF_KNOWN = 0.01  # likewise, of an id that is masked elsewhere
-FEW_PADDED = 0.1  # share of rows below which a run of one constant may be a policy's own
-CERTAIN = -0.01  # nats: above, a policy may go on with a token for as long as padding does
-STOPPED = 0.05  # runs that stop within, per run to the edge: above, they are a policy's own
-LONGER = 3.0  # times as long as those that stop are runs of padding, where ids do not tell
-FEWEST_UNNAMED = 10  # sequences; below, runs of a token in doubt, without its id, prove nothing
-WON = 10.0  # nats that a bet on a run has to win
 ROUNDING = 0.01  # nats above 0 that low precision can leave in an honest log-softmax
 
 
@@ -42,7 +31,7 @@ def diagnose_columns(summary: Summary) -> Diagnosis:
     for detect in (_positive, _sentinel, _missing):
         found = {role: detect(summary, role, state) for role, state in summary.columns.items()}
         total += Diagnosis(_together(found), tuple(c for d in found.values() for c in d.checks))
-    return total + _infinite(summary) + _padding(summary)
+    return total + _infinite(summary) + diagnose_padding(summary)
 
 
 def _together(found: dict[str, Diagnosis]) -> tuple[Finding, ...]:
@@ -194,104 +183,3 @@ def _infinite(summary: Summary) -> Diagnosis:
         ),
     )
     return Diagnosis((finding,), checks)
-
-
-def _padding(summary: Summary) -> Diagnosis:
-    """Rows padded to a common width, whose padding is counted.
-
-    A run of one constant proves nothing alone: an honest policy may repeat itself with certainty.
-    Padding is one value (and one id) in a tenth of all rows, nearly every row has one of the few
-    widths to which the others were filled, and no policy could have gone on as it does.
-    """
-    code, state = "mask-covers-padding", summary.padding
-    kinds = sorted(state.runs.items(), key=lambda item: -item[1].sequences)
-    if not kinds or not kinds[0][1].sequences:
-        return _checked(code, "the dump", None, "no row begins or ends in a run of one constant")
-    common = [(kind, runs) for kind, runs in kinds if _is_common(summary, kind, runs)]
-    samplers = {question.sampler for question in summary.questions}
-    padded = ((k, r) for k, r in common if _goes_on(summary, k, r, k[1] in samplers))
-    (side, role, value, identity), runs = found = next(padded, kinds[0])
-    told = f"{runs.sequences} of {state.sequences} sequences {side} in a run of one constant"
-    if found not in common or not _goes_on(summary, found[0], runs, role in samplers):
-        few = runs.sequences < max(2, FEW_PADDED * state.sequences)
-        status, why = ("passed", "too few for padding") if few else (
-            "not-possible", "padding, or a policy that repeats itself"
-        )  # fmt: skip
-        return Diagnosis((), (Check(code, "the dump", status, f"{told}: {why}"),))
-    share = runs.tokens / max(column.tokens for column in summary.columns.values())
-    finding = Finding(
-        code=code,
-        severity="error",
-        certainty="likely",
-        questions=tuple(str(question) for question in summary.questions),
-        claim=f"{told} ({value:g} for {role}), {runs.tokens} tokens in all, and they are of "
-        f"{_widths(runs)}: padding is counted as tokens.",
-        numbers={"sequences": runs.sequences, "tokens": runs.tokens, "share": share}
-        | ({} if identity is None else {"token": identity}),
-        cost=f"{share:.0%} of all tokens are padding. Each adds to the count, and what stands "
-        "there to the sum.",
-        advice="Take the mask from the lengths, not from the place of the end-of-text token.",
-        where=tuple(map(str, runs.places)),
-    )
-    return _checked(code, "the dump", finding, told)
-
-
-def _is_common(summary: Summary, kind: Kind, runs: Runs) -> bool:
-    """Whether enough rows have such a run, and rows have few widths."""
-    state, share = summary.padding, FEW_PADDED
-    if _is_masked_elsewhere(summary, kind, runs):
-        share = FEW_OF_KNOWN
-    few = runs.sequences < max(2, share * state.sequences)
-    wide = sum(state.widths[width] for width in runs.widths) < FILLED * state.sequences
-    return not (few or wide or 2 * len(runs.widths) > runs.sequences)
-
-
-def _is_masked_elsewhere(summary: Summary, kind: Kind, runs: Runs) -> bool:
-    """Whether other sequences have this id behind their mask, and no role scored it here."""
-    side, _, _, identity = kind
-    masked = summary.masks.behind.get(identity) if identity is not None else None
-    if side != "end" or masked is None or masked.sequences < FEWEST_UNNAMED:
-        return False
-    constant = {
-        role
-        for (where, role, _, name), one in summary.padding.runs.items()
-        if (where, name) == (side, identity) and one.sequences >= runs.sequences
-    }
-    return constant == set(summary.columns)
-
-
-def _goes_on(summary: Summary, kind: Kind, runs: Runs, sampled: bool) -> bool:
-    """Whether the runs go on to the edge as no policy's do.
-
-    A policy in a small world may repeat itself: then its runs stop within the sequences too. And
-    where it says that the token has the probability e^v, it goes on with that at most, whatever
-    went before: a fixed bet on more wins e^10 with a probability of e^−10.
-    """
-    side, role, value, identity = kind
-    state, column = summary.padding, summary.columns[role]
-    inner = state.inner.get((role, value, identity), Inner(0, 0))
-    far = ("end" if side == "begin" else "begin", role, value, identity)
-    opposite = state.runs.get(far, Runs(Counter(), ()))
-    stopped = inner.runs + opposite.sequences
-    if runs.shapes.total() > 2 * runs.sequences:  # most rows are nothing else
-        return False
-    certain = value >= CERTAIN
-    if stopped > STOPPED * runs.sequences:
-        # Without ids other tokens of the same certainty are taken for these.
-        lengths = (runs.tokens / runs.sequences, inner.tokens / max(inner.runs, 1))
-        return identity is None and certain and lengths[0] >= LONGER * lengths[1]
-    if certain:  # as a policy is that draws nothing, everywhere
-        return column.size > -CERTAIN * (column.tokens - runs.tokens)
-    if not sampled:  # what another role says of a token is no bound on how often it comes
-        return False
-    if identity is None:
-        return runs.sequences >= FEWEST_UNNAMED
-    stops = stopped if side == "end" else inner.runs + runs.sequences
-    repeats = runs.repeats + inner.repeats + opposite.repeats
-    # The bet: on (1 + e^v)/2 rather than e^v.
-    return repeats * (np.log1p(np.exp(value)) - value - np.log(2)) - stops * np.log(2) >= WON
-
-
-def _widths(runs: Runs) -> str:
-    widths = sorted(runs.widths)
-    return f"one width, {widths[0]}" if len(widths) == 1 else f"{len(widths)} widths only"

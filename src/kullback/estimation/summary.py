@@ -27,6 +27,7 @@ from kullback.estimation.repeat_state import RepeatState
 from kullback.estimation.sampler_state import SamplerState
 from kullback.estimation.spelling_state import SpellingState, partings
 from kullback.estimation.stretch_state import StretchState
+from kullback.estimation.tail_state import TailState
 from kullback.question import Question, default_questions, presumed_sampler
 
 K = TypeVar("K")
@@ -49,6 +50,7 @@ class Summary:
         repeats: Whether rows are copies of others.
         spelling: Whether the ids spell the text.
         padding: Whether sequences begin or end in runs of one constant.
+        tails: Whether they begin or end in runs of one id.
         stretches: Whether sequences hold tokens in their middle that a role did not score.
         masks: What the mask leaves out.
         rejections: By question, what was masked against what was kept.
@@ -82,6 +84,7 @@ class Summary:
     repeats: RepeatState
     spelling: SpellingState
     padding: PaddingState
+    tails: TailState
     stretches: dict[str, StretchState]
     masks: MaskState
     rejections: dict[Question, RejectionState]
@@ -120,6 +123,7 @@ class Summary:
             repeats=RepeatState.of(columns, questions[0].sampler),
             spelling=SpellingState.of(columns, parted),
             padding=PaddingState.of(columns),
+            tails=TailState.of(columns),
             stretches={role: StretchState.of(columns, role) for role in columns.log_probs},
             masks=MaskState.of(columns),
             rejections={q: RejectionState.of(columns, q, ratios[q]) for q in questions},
@@ -151,6 +155,7 @@ class Summary:
             repeats=self.repeats + other.repeats,
             spelling=self.spelling + other.spelling,
             padding=self.padding + other.padding,
+            tails=self.tails + other.tails,
             stretches=_added(self.stretches, other.stretches),
             masks=self.masks + other.masks,
             rejections=_added(self.rejections, other.rejections),

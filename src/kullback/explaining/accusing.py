@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kullback.columns import SENTINEL
-from kullback.diagnosis import boundaries, column_faults, environment, openings
+from kullback.diagnosis import boundaries, column_faults, environment, openings, padding
 from kullback.diagnosis.alignment import FEWEST_EACH, FEWEST_INNER, SQUARES_LEFT, VARIANCE_LEFT
 from kullback.diagnosis.sampler_tests import (
     ALPHA,
@@ -116,11 +116,12 @@ ACCUSING = {
     "mask-covers-padding": Lesson(
         means="The tokens with which rows were filled to a common width are counted. Each adds 0, "
         "or garbage, to the sum, and one to the count: the KL per token comes out too small.",
-        test=f"Runs of one constant at one end of {column_faults.FEW_PADDED:.0%} of the rows or "
-        f"more, and {column_faults.FILLED:.0%} of all rows have one of the few widths to which the "
+        test=f"Runs of one constant at one end of {padding.FEW_PADDED:.0%} of the rows or "
+        f"more, and {padding.FILLED:.0%} of all rows have one of the few widths to which the "
         "padded ones were filled. They must go on as no policy could: within sequences runs of the "
-        f"same kind stop in {column_faults.STOPPED:.0%} of the cases at most, and a bet on them "
-        f"wins e^{column_faults.WON:g} where the sampler itself was in doubt.",
+        f"same kind stop in {padding.STOPPED:.0%} of the cases at most, and a bet on them "
+        f"wins e^{padding.WON:g} where the sampler itself was in doubt. Or all of them are one id, "
+        f"each scored otherwise, and the bet wins e^{padding.WON_SCORED:g}.",
         harmless="A policy that repeats one token with certainty to the length limit looks alike; "
         "without the widths the report says that it cannot tell.",
     ),

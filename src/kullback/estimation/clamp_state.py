@@ -40,7 +40,6 @@ class Clamp:
         if self.drops:
             outside = log_r[(log_r < self.low) | (log_r > self.high)]
             return len(outside), -float(formula(outside).sum())
-        log_r = log_r[(log_r < -FAR_BELOW) | (log_r > FAR_ABOVE)]
         free = formula(log_r)
         cut = np.clip(formula(np.clip(log_r, self.low, self.high)), -self.value, self.value)
         return int(np.count_nonzero(cut != free)), float((cut - free).sum())
@@ -112,7 +111,10 @@ class ClampState:
         low, high = _ends(log_r)
         near = low.value > -NEAR and high.value < NEAR
         far = log_r[:0] if near else log_r[np.abs(log_r) > NEAR]
-        found = {name: clamp.changed(far) for name, clamp in CLAMPS.items()}
+        farther = far[(far < -FAR_BELOW) | (far > FAR_ABOVE)]
+        found = {
+            name: clamp.changed(far if clamp.drops else farther) for name, clamp in CLAMPS.items()
+        }
         return cls(
             len(log_r),
             {name: count for name, (count, _) in found.items()},

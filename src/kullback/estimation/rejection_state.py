@@ -124,12 +124,13 @@ def _of_sequences(
     log_r: NDArray[np.float64], flags: NDArray[np.bool_], lengths: NDArray[np.int64]
 ) -> dict[str, NDArray[np.float64]]:
     """The statistics of each sequence that has a flagged token."""
-    counts = segment_sums(flags.astype(float), lengths)
-    told = counts > 0
-    sums = segment_sums(np.where(flags, log_r, 0.0), lengths)[told]
+    counts = lengths
+    if not flags.all():
+        counts, log_r = segment_sums(flags.astype(float), lengths), np.where(flags, log_r, 0.0)
+    told, filled = counts > 0, lengths > 0
+    sums = segment_sums(log_r, lengths)[told]
     largest = np.zeros(len(lengths))
-    filled = lengths > 0
     if filled.any():
         starts = (np.cumsum(lengths) - lengths)[filled]
-        largest[filled] = np.maximum.reduceat(np.where(flags, np.abs(log_r), 0.0), starts)
+        largest[filled] = np.maximum.reduceat(np.abs(log_r), starts)
     return {"sum": sums, "mean": sums / counts[told], "largest": largest[told]}

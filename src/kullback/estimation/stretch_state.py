@@ -63,7 +63,10 @@ class StretchState:
         first, last = first[long], last[long]
         runs = [np.arange(a, b + 1) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
         stretch = np.concatenate(runs) if runs else np.zeros(0, dtype=np.int64)
-        told = segment_sums((inside & ~blank).astype(float), columns.lengths) > 0
+        plain = inside & ~blank
+        told = columns.lengths > 0
+        if not plain.all():
+            told = segment_sums(plain.astype(float), columns.lengths) > 0
         return cls(
             sequences=int(told.sum()),
             stretched=len(np.unique(np.searchsorted(columns.ends, first, side="right"))),
@@ -72,7 +75,7 @@ class StretchState:
             missing=int(np.isnan(values[stretch]).sum()),
             sentinel=int(is_sentinel(values[stretch]).sum()),
             own=_sum(values[stretch])[1],
-            scored=int(inside.sum() - blank.sum()),
+            scored=int(np.count_nonzero(plain)),
             elsewhere=elsewhere,
             kinds=_kinds(columns, runs),
             others={
@@ -101,7 +104,9 @@ class StretchState:
 
 
 def _is_blank(values: NDArray[Any]) -> NDArray[np.bool_]:
-    blank = (values == 0) | np.isnan(values) | is_sentinel(values)
+    blank = (values == 0) | np.isnan(values)
+    if not np.min(values, initial=0.0) > -9000:  # nor if there is a NaN
+        blank |= is_sentinel(values)
     again = values[1:] == values[:-1]
     if again.any():  # a constant other than 0: no log-prob is a whole number twice in a row
         with np.errstate(invalid="ignore"):

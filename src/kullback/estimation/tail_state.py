@@ -119,6 +119,8 @@ def _runs(
 
 def _gains(columns: Columns, start: int, stop: int) -> dict[str, float]:
     """What the bets on these tokens win, by role; on what was not logged there is none."""
+    if start >= stop:
+        return dict.fromkeys(columns.log_probs, 0.0)
     gains = {}
     for role, values in columns.log_probs.items():
         log_p = values[start:stop].astype(np.float64)

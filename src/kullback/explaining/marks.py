@@ -101,16 +101,6 @@ def _in_sample() -> Shown:
     )
 
 
-def _selected() -> Shown:
-    numbers = ESTIMATORS["levels"].worked()[1]
-    return (
-        "In the small world of kullback explain levels the KL as a mean over sequences is "
-        f"{numbers['sequence_mean']:.4f}, and k1 has the mean {numbers['k1_at_sequence_mean']:.4f} "
-        "there, however many tokens there are. The sampler is honest.",
-        {key: numbers[key] for key in ("sequence_mean", "k1_at_sequence_mean")},
-    )
-
-
 def _not_verifiable() -> Shown:
     told, world = _faulty("temperature")
     logged = FAULTS["temperature"].inject(world, np.random.default_rng(SEED))
@@ -167,17 +157,6 @@ MARKS = {
         "and falls with their number.",
         do="Take fresh tokens, or the policy as it was before the step, or the exact KL.",
         shown=_in_sample,
-    ),
-    "selected-on-outcome": Mark(
-        caption="what was averaged depends on what was sampled",
-        means="k1 and k3 are right on average over all tokens that the sampler drew. Over those "
-        "of long sequences, rewarded ones or finished ones they are off, for ever.",
-        set_when="At sequence_mean, if lengths differ; and in splits (--by) by anything but what "
-        "is settled before the token: position, step, staleness, the prompt, the settings.",
-        harmless="The exact KL has no such bias, and where outcomes have little to do with the "
-        "ratios, the bias is small.",
-        do="Use token_mean or sequence_sum, or log the exact KL.",
-        shown=_selected,
     ),
     "biased": Mark(
         caption="the mean is that of another number, near the KL for close policies",

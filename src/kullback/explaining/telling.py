@@ -71,8 +71,9 @@ TELLING = {
     "selected-on-outcome": Lesson(
         means="Tokens or sequences with large log-ratios were masked (by rejection, or a band on "
         "the ratio), and the dump has the mask that was left. Of a selected sample no estimate is "
-        "that of the policies: the rarest tokens, which make the KL, are the ones left out. As a "
-        "mark of an estimate it says that a split depends on what was drawn.",
+        "that of the policies: the rarest tokens, which make the KL, are the ones left out. "
+        "Estimates are marked so at sequence_mean, if lengths differ, and in splits (--by) by an "
+        "outcome; only the exact KL answers there.",
         test=f"{rejected.NEARLY_ALL:.0%} of the masked tokens between counted ones, or of the "
         "wholly masked sequences, have a log-ratio (of a sequence: its sum, mean or largest) "
         "outside the range of all that is kept.",

@@ -153,6 +153,8 @@ def _goes_on(summary: Summary, kind: Kind, runs: Runs, sampled: bool) -> bool:
         # Without ids other tokens of the same certainty are taken for these.
         lengths = (runs.tokens / runs.sequences, inner.tokens / max(inner.runs, 1))
         return identity is None and certain and lengths[0] >= LONGER * lengths[1]
+    if _is_masked_elsewhere(summary, kind, runs):
+        return True
     if certain:  # as a policy is that draws nothing, everywhere
         return column.size > -CERTAIN * (column.tokens - runs.tokens)
     if not sampled:  # what another role says of a token is no bound on how often it comes

@@ -23,6 +23,8 @@ NAMED = {
     "padding": {"mask-covers-padding"},
     "prompt": {"mask-covers-prompt"},
     "prompt-scored": {"mask-covers-prompt"},
+    "environment": {"mask-covers-environment"},
+    "packed": {"packed-boundary"},
     "sentinel": {"sentinel-inside-mask"},
     "nan": {"missing-values"},
     "probabilities": {"not-log-probs"},

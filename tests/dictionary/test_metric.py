@@ -26,7 +26,8 @@ def test_the_question_has_the_sampler_that_drew():
 def test_a_level_that_is_no_question_is_asked_per_token():
     assert dataclasses.replace(KL, level="padded_mean").question == KL.question
     summed = dataclasses.replace(KL, level="sequence_sum").question
-    assert summed and summed.level == "sequence_sum"
+    assert summed
+    assert summed.level == "sequence_sum"
 
 
 def test_it_is_an_estimate_if_p_sampled_or_the_weight_says_so():

@@ -307,7 +307,7 @@ TINKER: tuple[Metric, ...] = (
         use="reward",
         gradient=_TOKENS,
         coefficient="kl_penalty_coef",
-        defaults={"kl_discount_factor": 0.0},
+        defaults={"kl_discount_factor": 0.0, "kl_penalty_coef": 0.0},
         choices=(
             Choice(
                 {"kl_discount_factor": (1, 1.0)},

@@ -94,7 +94,7 @@ def explain(
     if framework is not None and name is None:
         return listed(framework)
     if framework is not None and name is not None:
-        return explain_logged(name, framework, version, config and read_settings(config))
+        return explain_logged(name, framework, version, read_settings(config) if config else None)
     if name is None:
         return _everything()
     if not (known := _known(name)):
@@ -119,8 +119,8 @@ def _judged(
             "kullback explain kl --value -0.031 --tokens 8192"
         )
     if framework is not None:
-        settings = config and read_settings(config)
-        return judge_logged(name, value, tokens, framework, version, settings or None)
+        settings = read_settings(config) if config else None
+        return judge_logged(name, value, tokens, framework, version, settings)
     return judge(_known(name) or name, value, tokens)
 
 

@@ -60,11 +60,11 @@ def explain_logged(
         Negative on average: it is minus what its formula is called.
     """
     found = find(name, framework, version)
+    if len(found) == 1:
+        return _one(found[0], version, config)
     if not found:
         raise ValueError(unknown(name, framework))
-    if len(found) > 1:
-        return _several(name, found, config)
-    return _one(found[0], version, config)
+    return _several(name, found, config)
 
 
 def listed(framework: str) -> Explanation:

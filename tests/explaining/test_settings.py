@@ -67,6 +67,14 @@ def test_parts_may_be_joined_and_dashes_are_no_difference():
     assert settle(kl, {"kl_use_loss": True}) == {"kl.use_loss": True}
 
 
+def test_a_part_of_the_settings_may_leave_out_where_it_stands():
+    assert settle(VERL, {"kl_loss_type": "k1"}) == {"actor.kl_loss_type": "k1"}
+    assert settle(VERL, {"critic.kl_loss_type": "k1"}) == {}
+    assert settle(find("actor/reward_kl_penalty")[0], {"type": "adaptive"}) == {}
+    both = {"kl_loss_type": "k1", "actor.kl_loss_type": "k2"}
+    assert settle(VERL, both) == {"actor.kl_loss_type": "k2"}
+
+
 def test_the_end_of_another_name_is_not_it():
     assert settle(find("kl", "trl/GRPO")[0], {"adam_beta": 0.9, "optim.adam_beta": 0.9}) == {}
 

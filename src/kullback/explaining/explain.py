@@ -12,12 +12,12 @@ from kullback.dictionary.find import near as near_logged
 from kullback.explaining.codes import explain_code
 from kullback.explaining.estimators import ESTIMATORS
 from kullback.explaining.explanation import Explanation, Section
-from kullback.explaining.logged import explain_logged, listed
-from kullback.explaining.logged_value import judge_logged
 from kullback.explaining.marks import MARKS, explain_mark
 from kullback.explaining.metrics import explain_metric
 from kullback.explaining.scalar import TERMS, judge
 from kullback.explaining.settings import read_settings
+from kullback.explaining.trainer_numbers import explain_logged, listed
+from kullback.explaining.trainer_values import judge_logged
 from kullback.explaining.trust import TRUST
 
 # What a report and its JSON call the same numbers.

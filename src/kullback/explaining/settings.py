@@ -96,7 +96,8 @@ def settle(metric: Metric, flat: Mapping[str, Any]) -> dict[str, Any]:
 
     A setting may stand deeper in the file, and its parts may be joined by ``_`` or ``-``:
     ``actor_rollout_ref.actor.kl_loss_type`` is ``actor.kl_loss_type``. If several do, the one that
-    stands highest counts.
+    stands highest counts. A file that has but a part of the settings may leave ``actor`` out, if
+    what is left is more than a word.
 
     Raises:
         ValueError: Two that stand equally high disagree.
@@ -109,7 +110,9 @@ def settle(metric: Metric, flat: Mapping[str, Any]) -> dict[str, Any]:
     """
     found = {}
     for key in deciding(metric):
+        last = key.rpartition(".")[2]
         there = [name for name in flat if _is_called(name, key)]
+        there = there or [name for name in flat if "_" in last and _plain(name) == last]
         if not there:
             continue
         depth = min(name.count(".") for name in there)
@@ -123,6 +126,10 @@ def settle(metric: Metric, flat: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_called(name: str, key: str) -> bool:
-    parts = name.lower().replace("-", "_").strip("_").split(".")
+    parts = _plain(name).split(".")
     wanted = key.lower().replace(".", "_")
     return any("_".join(parts[start:]) == wanted for start in range(len(parts)))
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_").strip("_")

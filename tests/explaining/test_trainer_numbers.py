@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kullback.dictionary import FRAMEWORKS, METRICS, find
-from kullback.explaining.logged import as_data, explain_logged, listed
+from kullback.explaining.trainer_numbers import as_data, explain_logged, listed
 from kullback.question import Question
 
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from kullback.explaining.logged_value import judge_logged
 from kullback.explaining.scalar import judge
+from kullback.explaining.trainer_values import judge_logged
 
 
 @pytest.mark.parametrize("value", [-0.031, 0.031])

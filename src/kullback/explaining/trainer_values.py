@@ -8,8 +8,8 @@ from typing import Any
 
 from kullback.dictionary import Metric, find
 from kullback.explaining.explanation import Explanation, Section
-from kullback.explaining.logged import settled, unknown
 from kullback.explaining.scalar import judge
+from kullback.explaining.trainer_numbers import settled, unknown
 
 
 def judge_logged(

@@ -63,12 +63,13 @@ class Match:
         if abs(self.scale) != 1:
             return ()
         wanted = (_NAMES.get(one.method, one.method), one.p, one.q, one.weight, one.level, sign)
-        return tuple(
+        found = (
             f"{m.framework} {m.name}"
             for m in METRICS
             if (m.method, m.p, m.q, m.weight, m.level, m.sign) == wanted
             and (bool(m.clamp) or not one.clamp)
         )
+        return tuple(dict.fromkeys(found))
 
     def __str__(self) -> str:
         one = self.candidate
@@ -313,6 +314,7 @@ def _cost(one: Candidate, sampler: str) -> int:
     if one.weight:
         cost += 2 if one.weight == f"{one.p}/{sampler}" else 3
         cost += 2 * one.weight.endswith("by sequence")
+        cost += 3 * (one.p in (sampler, "reference", "teacher"))  # nobody weights for these
     elif one.p != sampler:
         cost += 1 + 2 * (one.q == sampler)
     return cost

@@ -130,3 +130,8 @@ def test_settings_are_somebodys(given):
 def test_an_unknown_name_gets_the_nearest_of_a_log():
     with pytest.raises(ValueError, match="did you mean actor/kl_loss"):
         kb.explain("actor/klloss")
+
+
+def test_a_value_of_a_log_needs_its_framework():
+    with pytest.raises(ValueError, match=r"whose actor/kl_loss is it.*--framework verl"):
+        kb.explain("actor/kl_loss", -0.01, 4000)

@@ -121,7 +121,10 @@ def _judged(
     if framework is not None:
         settings = read_settings(config) if config else None
         return judge_logged(name, value, tokens, framework, version, settings)
-    return judge(_known(name) or name, value, tokens)
+    if not (known := _known(name)):
+        who = find(name)[0].framework
+        raise ValueError(f"whose {name} is it? say it, and it is judged: --framework {who}")
+    return judge(known, value, tokens)
 
 
 def _in_logs(name: str) -> tuple[Section, ...]:

@@ -94,6 +94,14 @@ def test_a_mean_of_micro_batch_means_is_not_the_mean():
     assert identify(value, THREE, mask=MASK).verdict != "one" or value == pytest.approx(mean(x))
 
 
+def test_the_update_is_written_from_old_to_current_whoever_sampled():
+    logs = batch("rollout", "old", "current", "reference")
+    found = identify(float(np.nanmean(logs["old"] - logs["current"])), logs, mask=MASK).best
+    assert found
+    assert str(found.question) == "KL(old||current) ~ rollout"
+    assert found.scale == 1.0
+
+
 def test_what_was_divided_by_the_micro_batches_twice_is_told():
     rows = {"old": np.zeros((4, 1)), "reference": -np.array([[0.4], [0.2], [0.6], [0.8]])}
     found = identify(0.125, rows, microbatches=4).best

@@ -290,9 +290,9 @@ def _is_written_so(one: Candidate, sampler: str) -> bool:
 
 
 def _rank(role: str, sampler: str) -> tuple[int, str]:
-    """Who comes first in a KL: the sampler, then policies, then what they are held to."""
-    held = {"reference": 3, "teacher": 3, "current": 2 if sampler == "old" else 1}
-    return (0 if role == sampler else held.get(role, 2), role)
+    """Who comes first in a KL: the sampler, older policies, others, and what they are held to."""
+    known = {"rollout": 1, "old": 2, "reference": 4, "teacher": 4}
+    return (0 if role == sampler else known.get(role, 3), role)
 
 
 _METHOD_COSTS = {

@@ -67,7 +67,7 @@ def line(state: SlopeState) -> Line | None:
     residual = state.by_group("xy") - slope * state.by_group("xx")
     groups = int((state.by_group("xx") > 0).sum())
     error = float(np.sqrt((residual**2).sum() * groups / max(groups - 1, 1))) / xx
-    # The law of a squared correlation, were the two unrelated: Beta, told of what is left over.
+    # What is left over of differences without direction, as a share, has a beta law.
     half = (entries - prefixes - 1) / 2
     chance = float(betainc(half, 0.5, min(left / apart, 1.0))) if apart > 0 else 1.0
     return Line(slope, error, explained, chance, prefixes, entries)

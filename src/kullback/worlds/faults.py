@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,11 +19,30 @@ Inject = Callable[[Mixture, np.random.Generator], Columns]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What a fault does, the finding code that should name it, and how to put it into a world."""
+    """What a fault does, the finding codes that name it, and how to put it into a world.
+
+    Args:
+        caption: What goes wrong.
+        code: The finding code that should name it.
+        inject: Puts it into a world.
+        also: Other codes that may be told in its place, or beside it.
+        everywhere: Whether it can be seen in every world; else some worlds hide it.
+    """
 
     caption: str
     code: str
     inject: Inject
+    also: tuple[str, ...] = ()
+    everywhere: bool = True
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Every code that may name it; any other that accuses names another fault."""
+        return (self.code, *self.also)
+
+    def names(self, told: Collection[str]) -> bool:
+        """Whether it is named by any of the codes that were told."""
+        return any(code in told for code in self.codes)
 
 
 def drawn_from(world: Mixture, rng: np.random.Generator, log_probs: Table) -> Columns:
@@ -225,37 +244,45 @@ FAULTS: dict[str, Fault] = {
         "the sampler drew at temperature 0.8 and logged its raw log-probs",
         "temperature-mismatch",
         _sampled(lambda log_p: tempered(log_p, 0.8)),
+        also=("sampler-mismatch",),
     ),
     "trainer-temperature": Fault(
         "the sampler drew and logged at temperature 0.8, the trainer scored at 1",
         "temperature-mismatch",
         _policy(lambda world: world.sampler, lambda log_p: tempered(log_p, 0.8)),
+        everywhere=False,  # only beside another copy of the policy
     ),
     "top-k": Fault(
         "the sampler drew from its 20 likeliest tokens and logged its raw log-probs",
         "sampler-truncated",
         _sampled(lambda log_p: kept_top_k(log_p, 20)),
+        also=("sampler-mismatch",),
     ),
     "top-p": Fault(
         "the sampler drew from its likeliest 90 % and logged its raw log-probs",
         "sampler-truncated",
         _sampled(lambda log_p: kept_top_p(log_p, 0.9)),
+        also=("sampler-mismatch",),
     ),
     "wrong-sampler": Fault(
         "the last role sampled, and the sampler is said to have",
         "sampler-mismatch",
         lambda world, rng: drawn_from(world, rng, world.log_probs[world.roles[-1]]),
+        also=("negative-beyond-chance",),
     ),
     "stale-sampler": Fault(
         "an older policy, nearer to the last role, sampled; newer weights wrote the log-probs",
         "sampler-mismatch",
         lambda world, rng: drawn_from(world, rng, older(world)),
+        also=("negative-beyond-chance",),
     ),
     "stale": Fault("the sampler lags four versions behind, and says so", "stale", stale),
     "in-sample": Fault(
         "another policy was trained on the very tokens that it is compared on",
         "in-sample",
         lambda world, rng: trained_on_sample(world, rng, _other(world)),
+        also=("negative-beyond-chance", "sampler-mismatch"),
+        everywhere=False,  # not where the step was small
     ),
     "reference-not-start": Fault(
         "at step 0 the reference is not the policy",
@@ -266,6 +293,7 @@ FAULTS: dict[str, Fault] = {
         "the sampler's weights were evaluated a second time with dropout on",
         "stochastic-forward",
         lambda world, rng: noisy_copy(world.sample(rng), rng, _other(world), world.sampler),
+        everywhere=False,  # only where tokens are scored twice behind one prefix
     ),
     "shifted-by-one": Fault(
         "one role's log-probs stand one token late in each sequence",
@@ -316,6 +344,7 @@ FAULTS: dict[str, Fault] = {
         "one role logged logits: the log normalizer, 1, is missing",
         "not-normalized",
         lambda world, rng: unnormalized(world.sample(rng, top_k=20), _other(world)),
+        also=("not-log-probs",),
     ),
     "truncated-reference": Fault(
         "one role logged log-probs after its own top-k of 50: −inf for every other token",
@@ -326,6 +355,7 @@ FAULTS: dict[str, Fault] = {
         "one role's log-ratio to the sampler was clamped at ±0.05",
         "clamp-active",
         _log(lambda columns, sampler, other: clamped(columns, other, sampler)),
+        everywhere=False,  # not where hardly a log-ratio is that large
     ),
     "bf16": Fault(
         "one role's log-probs were rounded to bfloat16",

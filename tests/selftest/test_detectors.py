@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from kullback.diagnosis.diagnose import diagnose
 from kullback.diagnosis.finding import CODES, Diagnosis
+from kullback.estimation.summary import summarize
 from kullback.selftest import detectors as checked
-from kullback.worlds import FAULTS
+from kullback.worlds import CLEAN_WORLDS, FAULTS
 
 SHIFTED = FAULTS["shifted-by-one"]
 
@@ -62,13 +64,15 @@ def test_a_blind_detector_fails(monkeypatch):
 
 
 def test_accusations_of_honest_worlds_are_counted(monkeypatch):
-    monkeypatch.setattr(checked, "CLEAN", {4: 1})
+    names = ("smooth", "training_loop", "shifted_normals")
+    monkeypatch.setattr(checked, "CLEAN", {4: 2})
+    monkeypatch.setattr(checked, "CLEAN_WORLDS", {name: CLEAN_WORLDS[name] for name in names})
     [quiet] = checked.clean_worlds()
     assert quiet.verdict == "passed"
-    assert quiet.numbers == {"reports": 30, "accused": 0, "allowed": 3}
-    gap = SHIFTED.inject(checked._world("smooth"), checked.np.random.default_rng(0))
-    told = diagnose(checked.summarize([gap]))
+    assert quiet.numbers == {"reports": 8, "accused": 0, "allowed": 2}
+    shifted = SHIFTED.inject(checked._world("smooth"), np.random.default_rng(0))
+    told = diagnose(summarize([shifted]))
     monkeypatch.setattr(checked, "diagnose", lambda summary: told)
     [loud] = checked.clean_worlds()
-    assert (loud.verdict, loud.numbers["accused"]) == ("failed", 30)
+    assert (loud.verdict, loud.numbers["accused"]) == ("failed", 8)
     assert "training_loop with 4 prompts: shifted-by-one" in loud.says

@@ -25,7 +25,7 @@ def name(request, monkeypatch):
 
 def test_formulas_and_the_gradient_of_a_loss_hold(name):
     values, gradient = checked.libraries()
-    assert (values.name, gradient.name) == (f"k1, k2, k3, {name}", f"kb.loss gradient, {name}")
+    assert (values.name, gradient.name) == (f"k1 to k3 ({name})", f"kb.loss gradient ({name})")
     assert (values.verdict, gradient.verdict) == ("passed", "passed")
     assert gradient.numbers["compared"] == 21
     assert gradient.numbers["allowed"] == (ALLOWED if name == "torch" else checked.SINGLE)

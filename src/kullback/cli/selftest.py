@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -36,6 +37,8 @@ def selftest(json: str | None) -> None:
     from kullback.reporting.selftest_text import print_selftest
     from kullback.selftest.run import selftest as run
 
+    # Else JAX takes three quarters of a GPU, on which somebody may be training.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     made = run(__version__, lambda title: click.echo(f"{title} …", err=True))
     with one_sentence():
         deliver(

@@ -21,7 +21,7 @@ from kullback.worlds.mixture import Mixture
 WORLDS = ("smooth", "holes_in_policy", "training_loop")
 PROMPTS = 16
 SEEDS = 2
-CLEAN = {16: 9, 64: 1}  # prompts to reports of each clean world
+CLEAN = {16: 6, 64: 1}  # prompts to reports of each clean world
 WITH_HEADS = 1  # more reports of each, of the fewest prompts, with the 20 largest log-probs
 STANDS_IN, WRONG = "*", "!"  # behind a code: it may stand for the fault's own, or it is of another
 CLEAN_LINE = "accusations"

@@ -149,6 +149,6 @@ CHECKS: dict[str, Callable[[], Pairs]] = {
     "sequence means": _sequence_means,
     "token weights": _token_weights,
     "cumulative weights": _cumulative_weights,
-    "batches, their errors": _batches,
-    "parts, added": _merged,
+    "batches and errors": _batches,
+    "added parts": _merged,
 }

@@ -36,7 +36,7 @@ def libraries() -> tuple[Line, ...]:
             lines.append(Line(name, "not-reached", "not installed"))
             continue
         for said in CHECKS:
-            title = f"{said}, {name}"
+            title = f"{said} ({name})"
             lines.append(attempted(title, bound(_line, title, name, said)))
     return tuple(lines)
 
@@ -108,6 +108,6 @@ def _gradient(library: Library) -> Pairs:
 
 LIBRARIES: dict[str, Callable[[], Library]] = {"torch": _torch, "jax": _jax}
 CHECKS: dict[str, Callable[[Library], Pairs]] = {
-    "k1, k2, k3": _values,
+    "k1 to k3": _values,
     "kb.loss gradient": _gradient,
 }

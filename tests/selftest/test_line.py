@@ -26,6 +26,10 @@ def test_near_zero_an_error_is_absolute():
     assert compared("zero", [(1e-13, 0.0)]).verdict == "failed"
 
 
+def test_nothing_is_said_as_0():
+    assert compared("two", [([1.0, 2.0], [1.0, 2.0])], 0.0).says == "2 numbers within 0 (0 allowed)"
+
+
 def test_a_check_that_cannot_run_has_failed_and_says_why():
     def check():
         raise ImportError("no such kernel")

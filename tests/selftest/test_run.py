@@ -20,7 +20,7 @@ def test_every_part_runs_in_turn_and_is_announced(monkeypatch):
     assert said == list(PARTS) == list(made.parts)
     assert made.versions["kullback"] == "0.1"
     assert made.passed
-    assert made.verdict() == "All 5 checks passed: kullback computes right here."
+    assert made.verdict() == "All 6 checks passed: kullback computes right here."
 
 
 def test_a_failure_is_named_and_what_is_not_reached_is_none():

@@ -16,12 +16,12 @@ from kullback.cli.failing import one_sentence, require_place
 @click.command(short_help="Does it compute right on this machine?")
 @options.json
 def selftest(json: str | None) -> None:
-    """Check every formula, every estimate and every detector, in half a minute.
+    """Check formulas, estimates, files and detectors, in half a minute.
 
     Formulas and estimates are held to numbers of 34 digits, in torch and JAX too where these are
-    installed. Each fault that the simulated worlds know is put into them, and the table says as
-    which code it was told; on honest worlds hardly anybody may be accused. All that is drawn has a
-    seed, so the counts are the same on every machine.
+    installed; dumps are written and read again. Each fault that the simulated worlds know is put
+    into them, and the table says as which code it was told; on honest worlds hardly anybody may be
+    accused. All that is drawn has a seed, so the counts are the same on every machine.
 
     \b
     Examples:

@@ -53,7 +53,8 @@ def compared(name: str, pairs: Pairs, allowed: float = ALLOWED) -> Line:
     worst = float(errors.max())  # NaN if any is
     verdict = "passed" if worst <= allowed else "failed"
     many = f"{len(errors)} number{'s' * (len(errors) != 1)}"
-    says = f"{many} within {worst:.1e} ({allowed:.0e} allowed)"
+    within, limit = f"{worst:.1e}" if worst else "0", f"{allowed:.0e}" if allowed else "0"
+    says = f"{many} within {within} ({limit} allowed)"
     numbers = {"compared": len(errors), "largest_error": worst, "allowed": allowed}
     return Line(name, verdict, says, numbers)
 

@@ -14,6 +14,7 @@ import numpy as np
 from kullback.diagnosis.finding import CODES
 from kullback.selftest.detectors import SEEDS, WORLDS, clean_worlds, detectors
 from kullback.selftest.estimates import estimates
+from kullback.selftest.files import files
 from kullback.selftest.formulas import formulas
 from kullback.selftest.libraries import libraries
 from kullback.selftest.line import VERDICTS, Line
@@ -23,6 +24,7 @@ PARTS: dict[str, Callable[[], tuple[Line, ...]]] = {
     "Formulas, held to numbers of 34 digits": formulas,
     "Estimates of every sequence of a small language": estimates,
     "The same in torch and JAX": libraries,
+    "Dumps, written and read again": files,
     FAULTS: detectors,
     "Honest worlds": clean_worlds,
 }

@@ -31,6 +31,11 @@ def test_only_an_accusing_code_accuses():
         "weight-missing",
         "weights-degenerate",
         "mean-owned-by-few",
+        "selected-on-outcome",
+        "stale",
+        "precision-floor",
+        "stochastic-forward",
+        "reference-not-start",
         "too-few-clusters",
     }
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from kullback.columns import SENTINEL
-from kullback.diagnosis import column_faults, openings
+from kullback.diagnosis import column_faults, openings, processed
 from kullback.diagnosis.alignment import FEWEST_EACH, FEWEST_INNER, SQUARES_LEFT, VARIANCE_LEFT
 from kullback.diagnosis.sampler_tests import (
     ALPHA,
     FEWEST_CLUSTERS,
     FEWEST_MISSES,
     FEWEST_PREFIXES,
+    FITTED,
     FLOAT32_FLOOR,
     NEARLY_ALL,
     PROMPT,
     UNRELATED,
 )
+from kullback.diagnosis.temperatures import EXPLAINED
 from kullback.estimation import distribution_state
+from kullback.estimation.cut_state import PLACES
 from kullback.estimation.sampler_state import ENTROPY_FLOOR
+from kullback.estimation.tempered_state import EXPONENTS
 from kullback.estimation.terms import STAKE
 from kullback.explaining.codes import Lesson
 
@@ -44,9 +48,9 @@ ACCUSING = {
         "exponential variables.\n"
         f"bet: the product of 1 + {STAKE:g} (q/p − 1) has mean 1 at most.\n"
         f"All tests of a report share {ALPHA:.0%}.",
-        harmless="Chance brings it in one clean report of a hundred at most: if the probability "
-        "is not tiny, look at a second batch. If completions open alike, one seed for several of "
-        "them is the usual cause, and the log-probs are right.",
+        harmless="One clean report of a hundred has it at most: if the probability is not tiny, "
+        "look at a second batch. If completions open alike, one seed for several is the usual "
+        "cause, and the log-probs are right.",
     ),
     "tokens-do-not-match-text": Lesson(
         means="The token ids of a sequence, turned into bytes, are not its text: an id was lost, "
@@ -139,5 +143,38 @@ ACCUSING = {
         test="Tokens at which one side is −inf, or a log-prob is +inf, are counted; one suffices.",
         harmless="A token that really is impossible for q makes the KL infinite in truth: then the "
         "question is at fault. If you meant the KL of two truncated policies, truncate both.",
+    ),
+    "temperature-mismatch": Lesson(
+        means="The engine drew at T and logged the log-probs of before T; or it logged those of "
+        "after T, and the trainer scores at 1.",
+        test=f"Of the draws: p^β / Σ p^β within a head, mixed over {len(EXPONENTS) - 1} other β "
+        f"than 1, is a bet that shares {ALPHA:.0%} with all tests; the best β must explain how "
+        "often the likeliest token is drawn.\n"
+        "Of rollout, old, current: log p_a = (T_b/T_a) log p_b + c in each prefix explains "
+        f"{EXPLAINED:.0%} of what differs in their heads.",
+        harmless="If two temperatures are meant, the KL is right. A reference or a teacher at "
+        "another one is told among the checks and not accused.",
+    ),
+    "sampler-truncated": Lesson(
+        means="The engine drew after a top-k, top-p or min-p. Its log-probs are of before (raw); "
+        "or they are of after (processed), and the trainer's are of before.",
+        test="Raw: with kept mass m at each prefix, an honest sampler never leaves a cut of its "
+        f"head with ∏ m at most; mixed over {len(PLACES)} cuts, it shares {ALPHA:.0%} with the "
+        "other tests.\n"
+        "Processed: old/rollout has a mean below 1 by "
+        f"{processed.ERRORS:g} standard errors and {processed.LEAST:.1%}, and above 1 "
+        f"{processed.ABOVE:.0%} at most of what it has below.",
+        harmless="If the cut policy is the one you ask about, its processed log-probs are right, "
+        "and so is KL(rollout‖reference) from them.",
+    ),
+    "in-sample": Lesson(
+        means="A policy in training finds the tokens likelier than one fixed before could: it was "
+        "trained on them. Its k1 is too low, even with an honest sampler. An estimate is marked so "
+        "if the caller says it: kb.estimate(…, in_sample=True).",
+        test="The bound or the bet of q against the sampler fails, the sampler's entropy test "
+        f"passes, and log q/p is above ½ (log q/p)² on average by {FITTED:g} standard errors: of "
+        "q's own samples the two are about equal. No reference is suspected.",
+        harmless="A third policy, further from p than q, may have sampled. Where no entropy is "
+        "logged the same sum is told as negative-beyond-chance.",
     ),
 }

@@ -47,7 +47,7 @@ def explain(
     tokens and q was fixed before.
 
     Args:
-        name: A finding code (``weights-degenerate``), a mark (``in-sample``), a number of a
+        name: A finding code (``weights-degenerate``), a mark (``biased``), a number of a
             report (``ess``, ``k3``), or nothing for the list of all.
         value: The mean of kl, k1, k2 or k3 over tokens, as a log shows it, in nats.
         tokens: How many tokens that mean is over.

@@ -36,6 +36,8 @@ def test_only_an_accusing_code_accuses():
         "precision-floor",
         "stochastic-forward",
         "reference-not-start",
+        "end-not-counted",
+        "clamp-active",
         "too-few-clusters",
     }
 

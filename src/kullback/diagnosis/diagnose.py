@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from kullback.diagnosis.alignment import diagnose_alignment
+from kullback.diagnosis.boundaries import diagnose_boundaries
+from kullback.diagnosis.clamps import diagnose_clamps
 from kullback.diagnosis.column_faults import diagnose_columns
+from kullback.diagnosis.endings import diagnose_endings
 from kullback.diagnosis.engines import diagnose_engines
+from kullback.diagnosis.environment import diagnose_environment
 from kullback.diagnosis.finding import Diagnosis
 from kullback.diagnosis.first_step import diagnose_first_step
 from kullback.diagnosis.in_sample import diagnose_in_sample
@@ -16,6 +20,7 @@ from kullback.diagnosis.normalization import diagnose_normalization
 from kullback.diagnosis.openings import diagnose_openings
 from kullback.diagnosis.precision import diagnose_precision
 from kullback.diagnosis.processed import diagnose_processed
+from kullback.diagnosis.rejected import diagnose_rejected
 from kullback.diagnosis.rescored import diagnose_rescored
 from kullback.diagnosis.sampler import diagnose_sampler
 from kullback.diagnosis.selection import diagnose_selection
@@ -53,7 +58,9 @@ def diagnose(summary: Summary) -> Diagnosis:
         diagnose_columns(summary)
         + diagnose_normalization(summary)
         + diagnose_openings(summary)
+        + diagnose_environment(summary)
         + diagnose_alignment(summary)
+        + diagnose_boundaries(summary)
         + diagnose_misaligned(summary)
         + sampler
         + diagnose_temperatures(summary, drew)
@@ -63,6 +70,9 @@ def diagnose(summary: Summary) -> Diagnosis:
         + diagnose_precision(summary)
         + diagnose_rescored(summary)
         + diagnose_selection(summary)
+        + diagnose_rejected(summary)
+        + diagnose_clamps(summary)
+        + diagnose_endings(summary)
     )
     told = diagnose_engines(summary, found) + diagnose_first_step(summary, found)
     return found + told + diagnose_limits(summary)

@@ -9,9 +9,11 @@ import numpy as np
 
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
 from kullback.diagnosis.recovered import recovered_finding
+from kullback.diagnosis.rejected import cut_by_rejection
 from kullback.diagnosis.sampler_tests import (
     FEWEST_CLUSTERS,
     FEWEST_PREFIXES,
+    REJECTED,
     SamplerTest,
     cause,
     chance,
@@ -352,8 +354,10 @@ def _not_possible(summary: Summary, role: str, made: set[str]) -> list[Check]:
     prefixes, unlogged = (
         0 if state is None else int(state.by_group(term).sum()) for term in ("prefixes", "unlogged")
     )
-    if state is not None and not scored(summary, role):
-        told = "its column holds something else, or nothing at the start"
+    if cut_by_rejection(summary):
+        told = REJECTED
+    elif state is not None and not scored(summary, role):
+        told = "its column holds something else, or nothing in places"
     elif state is None:
         told = f"neither entropy nor top-k log-probs of {role} are logged"
     elif unlogged:

@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.diagnosis.alignment import is_shifted, shifted_roles
+from kullback.diagnosis.boundaries import badly_packed
 from kullback.diagnosis.column_faults import holds_log_probs
+from kullback.diagnosis.environment import unscored_inside
 from kullback.diagnosis.openings import opens_unscored
+from kullback.diagnosis.rejected import cut_by_rejection
 from kullback.diagnosis.tempering import log_likelihoods, rounding
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.cut_state import ROW as CUT_ROW
@@ -30,6 +33,7 @@ FLOAT32_FLOOR = 4e-5
 BFLOAT16 = 2.0**-9  # relative rounding error, half a unit in the last of eight bits
 UNRELATED = 0.3  # size of a correlation below which two columns may be of different tokens
 NEARLY_ALL = 0.9  # share of pairs of sequences that begin alike where a prompt is counted
+REJECTED = "the mask was cut by log-ratios, and what is left is a selection"
 PROMPT = 5.0  # nats that such a beginning costs; a sharper sampler saves a few tokens
 FITTED = 5.0  # standard errors by which q beats even its own samples, at least, if it was fitted
 FIXED = ("reference", "teacher")  # roles that nobody trains on the tokens
@@ -63,7 +67,12 @@ class SamplerTest:
 
 
 def sampler_tests(summary: Summary) -> tuple[SamplerTest, ...]:
-    """Every test that the dump allows, each sampler and pair once."""
+    """Every test that the dump allows, each sampler and pair once.
+
+    None holds for a selection of the tokens that were drawn.
+    """
+    if cut_by_rejection(summary):
+        return ()
     bounds: dict[tuple[str, str], SamplerTest] = {}
     bets: dict[tuple[str, str], SamplerTest] = {}
     for question, state in summary.questions.items():
@@ -167,8 +176,10 @@ def _mixture(
 
 
 def scored(summary: Summary, role: str) -> bool:
-    """Whether the column holds log-probs of what it is said to, from the first token on."""
-    return holds_log_probs(summary.columns[role]) and not opens_unscored(summary, role)
+    """Whether the column holds log-probs of what it is said to, at every token."""
+    blank = opens_unscored(summary, role) or unscored_inside(summary, role)
+    elsewhere = blank or role in badly_packed(summary)
+    return holds_log_probs(summary.columns[role]) and not elsewhere
 
 
 def unfit(summary: Summary, question: Question) -> str:
@@ -179,6 +190,8 @@ def unfit(summary: Summary, question: Question) -> str:
     column holds something else, or stands elsewhere.
     """
     state = summary.questions[question]
+    if cut_by_rejection(summary):
+        return REJECTED
     for role in question.roles:
         if not scored(summary, role):
             return f"what stands in the column of {role} is not its log-probs throughout"

@@ -14,19 +14,26 @@ import numpy as np
 from kullback.columns import Columns
 from kullback.estimation.again_state import AgainState
 from kullback.estimation.age_state import AgeState
+from kullback.estimation.boundary_state import BoundaryState, borders
 from kullback.estimation.cells import AxisState, split
+from kullback.estimation.clamp_state import ClampState
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.cut_state import CutState
 from kullback.estimation.distribution_state import DistributionState
+from kullback.estimation.mask_state import MaskState
 from kullback.estimation.opening_state import OpeningState, SharedState
 from kullback.estimation.outcome_state import OutcomeState
 from kullback.estimation.padding_state import PaddingState
 from kullback.estimation.question_state import QuestionState
+from kullback.estimation.ratios import log_ratios
+from kullback.estimation.rejection_state import RejectionState
 from kullback.estimation.repeat_state import RepeatState
 from kullback.estimation.sampler_state import SamplerState
 from kullback.estimation.slope_state import Pair, SlopeState, pairs_of
 from kullback.estimation.spelling_state import SpellingState, partings
 from kullback.estimation.start_state import StartState
+from kullback.estimation.stretch_state import StretchState
+from kullback.estimation.tail_state import TailState
 from kullback.estimation.tempered_state import TemperedState
 from kullback.question import Question, default_questions, presumed_sampler
 
@@ -57,6 +64,12 @@ class Summary:
         start: How far the policy is from the reference before the first update.
         age: How old the weights were that sampled.
         outcomes: How sequences ended and were rewarded, where labels say it.
+        tails: Whether they begin or end in runs of one id.
+        stretches: Whether sequences hold tokens in their middle that a role did not score.
+        masks: What the mask leaves out.
+        rejections: By question, what was masked against what was kept.
+        boundaries: By question, the first tokens of sequences that share a row.
+        clamps: By question, what the clamps of trainers would change.
         cluster_kind: ``prompt`` or ``sequence``.
         by: Of each question, its cells along each axis that was asked for.
         refused: Of the axes that were wished for and cannot be had, why.
@@ -92,6 +105,12 @@ class Summary:
     start: StartState
     age: AgeState
     outcomes: OutcomeState
+    tails: TailState
+    stretches: dict[str, StretchState]
+    masks: MaskState
+    rejections: dict[Question, RejectionState]
+    boundaries: dict[Question, BoundaryState]
+    clamps: dict[Question, ClampState]
     cluster_kind: str
     by: dict[Question, dict[str, AxisState]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
@@ -113,6 +132,7 @@ class Summary:
         testable = [r for r in columns.log_probs if r in columns.entropy or r in columns.top_k]
         samplers = dict.fromkeys(q.sampler for q in questions if columns.tokens is not None)
         headed = [role for role in samplers if role in columns.top_k]
+        ratios, edges = log_ratios(columns, list(questions)), borders(columns)
         return cls(
             questions={q: QuestionState.of(columns, q) for q in questions},
             misspelled={q: QuestionState.of(suspect, q) for q in questions if suspect is not None},
@@ -132,6 +152,12 @@ class Summary:
             start=StartState.of(columns),
             age=AgeState.of(columns),
             outcomes=OutcomeState.of(columns),
+            tails=TailState.of(columns),
+            stretches={role: StretchState.of(columns, role) for role in columns.log_probs},
+            masks=MaskState.of(columns),
+            rejections={q: RejectionState.of(columns, q, ratios[q]) for q in questions},
+            boundaries={q: BoundaryState.of(columns, q, edges) for q in questions},
+            clamps={q: ClampState.of(columns, ratios[q]) for q in questions},
             cluster_kind=columns.cluster_kind,
             by=cells,
             refused=refused,
@@ -165,6 +191,12 @@ class Summary:
             start=self.start + other.start,
             age=self.age + other.age,
             outcomes=self.outcomes + other.outcomes,
+            tails=self.tails + other.tails,
+            stretches=_added(self.stretches, other.stretches),
+            masks=self.masks + other.masks,
+            rejections=_added(self.rejections, other.rejections),
+            boundaries=_added(self.boundaries, other.boundaries),
+            clamps=_added(self.clamps, other.clamps),
             cluster_kind=self.cluster_kind,
             by={
                 q: {a: axes[a] + other.by[q][a] for a in axes if a not in refused}

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from kullback.columns import SENTINEL
-from kullback.diagnosis import column_faults, openings, processed
+from kullback.diagnosis import (
+    boundaries,
+    column_faults,
+    environment,
+    openings,
+    padding,
+    processed,
+)
 from kullback.diagnosis.alignment import FEWEST_EACH, FEWEST_INNER, SQUARES_LEFT, VARIANCE_LEFT
 from kullback.diagnosis.sampler_tests import (
     ALPHA,
@@ -17,7 +24,7 @@ from kullback.diagnosis.sampler_tests import (
     UNRELATED,
 )
 from kullback.diagnosis.temperatures import EXPLAINED
-from kullback.estimation import distribution_state
+from kullback.estimation import distribution_state, stretch_state
 from kullback.estimation.cut_state import PLACES
 from kullback.estimation.sampler_state import ENTROPY_FLOOR
 from kullback.estimation.tempered_state import EXPONENTS
@@ -120,11 +127,36 @@ ACCUSING = {
     "mask-covers-padding": Lesson(
         means="The tokens with which rows were filled to a common width are counted. Each adds 0, "
         "or garbage, to the sum, and one to the count: the KL per token comes out too small.",
-        test=f"Runs of one constant at one end of {column_faults.FEW_PADDED:.0%} of the rows or "
-        f"more, and {column_faults.FILLED:.0%} of all rows have one of the few widths to which the "
-        "padded ones were filled.",
+        test=f"Runs of one constant at one end of {padding.FEW_PADDED:.0%} of the rows or "
+        f"more, and {padding.FILLED:.0%} of all rows have one of the few widths to which the "
+        "padded ones were filled. They must go on as no policy could: within sequences runs of the "
+        f"same kind stop in {padding.STOPPED:.0%} of the cases at most, and a bet on them "
+        f"wins e^{padding.WON:g} where the sampler itself was in doubt. Or all of them are one id, "
+        f"each scored otherwise, and the bet wins e^{padding.WON_SCORED:g}.",
         harmless="A policy that repeats one token with certainty to the length limit looks alike; "
         "without the widths the report says that it cannot tell.",
+    ),
+    "mask-covers-environment": Lesson(
+        means="Tokens between the turns of a policy, written by a tool, an environment or a user, "
+        "are counted. Nobody sampled them, and their KL is none of the policies'.",
+        test=f"{environment.FEWEST_STRETCHES} stretches or more of {stretch_state.SHORTEST} tokens "
+        "between scored ones, on which one role has 0, −9999, nothing or a constant of whole "
+        f"nats, and others less than {environment.DOUBTED:g} nats; of differing tokens, or doubted "
+        "by another copy of its weights, while such values stand elsewhere at under "
+        f"{environment.SELDOM:.0%} of the tokens.",
+        harmless="A format that the policy is certain of is the same each time, and nothing is "
+        "told. Where the mask leaves these tokens out, all is well: the check says how many.",
+    ),
+    "packed-boundary": Lesson(
+        means="Several sequences stand in one row, and the log-prob of the first token of each was "
+        "taken from the last position of the sequence before it. It belongs to nobody.",
+        test=f"The mean of (log p − log q)², cut at 4, over {boundaries.FEWEST_PACKED} such first "
+        f"tokens or more is {boundaries.TIMES:g} times that of the first tokens of rows "
+        f"({boundaries.FEWEST_ROWS} at least) and {boundaries.BEYOND:g} standard errors above it. "
+        "Both have one distribution if each sequence was scored by itself.",
+        harmless="Where the file does not tell sequences apart, an id that ends most rows and also "
+        "stands within them is taken for the border: in a dialogue it ends a turn, and what comes "
+        "behind is another's.",
     ),
     "mask-covers-prompt": Lesson(
         means="Tokens at the start of the sequences, which nobody sampled, are counted: a prompt, "

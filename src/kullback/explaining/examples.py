@@ -179,6 +179,19 @@ def _few_clusters() -> Example:
     )
 
 
+def _end_not_counted() -> Example:
+    columns = _draw("random_lengths")
+    assert columns.tokens is not None
+    mask = np.ones(len(columns), dtype=np.bool_)
+    mask[columns.ends[columns.tokens[columns.ends - 1] == 0][::2] - 1] = False
+    return Example(
+        told=f"{_sizes('random_lengths', columns)}: the mask leaves out every second end.",
+        diagnosis=_seen(replace(columns, mask=mask)),
+        clean="with all ends counted",
+        twin=_seen(columns),
+    )
+
+
 def _repeated() -> Example:
     columns = _draw("smooth")
     rows = len(columns.lengths)
@@ -284,6 +297,7 @@ _FROM_WORLDS: dict[str, Callable[[], Example]] = {
     "rows-left-out": _rows_left_out,
     "rows-repeated": _repeated,
     "column-not-read": _column_not_read,
+    "end-not-counted": _end_not_counted,
     "weight-missing": _weight_missing,
     "weights-degenerate": _weights_degenerate,
     "mean-owned-by-few": _mean_owned,

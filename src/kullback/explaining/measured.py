@@ -31,6 +31,8 @@ FOUND = {
     "missing-values": {"nan": 150},
     "mask-covers-padding": {"padding": 150},
     "mask-covers-prompt": {"prompt": 150, "prompt-scored": 150},
+    "mask-covers-environment": {},  # not yet recorded
+    "packed-boundary": {},
     "infinite-ratio": {"truncated-reference": 150},
     "temperature-mismatch": {},
     "sampler-truncated": {},

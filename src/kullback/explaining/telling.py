@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from kullback.diagnosis import engines, first_step, precision, rescored, selection
+from kullback.diagnosis import (
+    clamps,
+    endings,
+    engines,
+    first_step,
+    precision,
+    rejected,
+    rescored,
+    selection,
+)
 from kullback.diagnosis.limits import MANY_TOKENS, OWNED
 from kullback.diagnosis.reading_faults import TOLERATED
 from kullback.diagnosis.sampler_tests import ALPHA, FLOAT32_FLOOR
@@ -71,16 +80,19 @@ TELLING = {
     ),
     "selected-on-outcome": Lesson(
         means="Rows are missing where others are whole: prompts with fewer sequences than the "
-        "rest, or no prompt whose rewards are all equal. If they were left out for what was "
-        "sampled, k1 and k3 of the rest are biased. Estimates are marked so at sequence_mean, if "
-        "lengths differ, and in splits (--by) by an outcome; only the exact KL answers there.",
+        "rest, or no prompt whose rewards are all equal. Or what is masked has the large "
+        "log-ratios, by rejection or a band, and of such a rest no estimate is that of the "
+        "policies. Estimates are marked so at sequence_mean, if lengths differ, and in splits "
+        "(--by) by an outcome; only the exact KL answers there.",
         test=f"{selection.FEWEST} prompts and {selection.SHARE:.0%} of all have no multiple of the "
         f"number of rows that {selection.USUAL:.0%} of them have; or, of rewards with two values, "
         "no prompt has equal ones, though 2^(1 − n) of prompts with n rows would (chance below "
-        f"{ALPHA:.0%}).",
+        f"{ALPHA:.0%}). Of the mask: {rejected.NEARLY_ALL:.0%} of the masked tokens between "
+        "counted ones, or of the wholly masked sequences, have a log-ratio (of a sequence: its "
+        "sum, mean or largest) outside the range of all that is kept.",
         harmless="Rows may be missing for another reason: a worker that died, a file cut at its "
-        "end. That all rows finished proves nothing: cut ones may be left out.",
-        held_by="tests/diagnosis/test_selection.py",
+        "end. A cut mask may be right for the loss; for the KL take that of the lengths and roles.",
+        held_by="tests/diagnosis/test_selection.py and test_rejected.py",
     ),
     "stale": Lesson(
         means="The log itself says that older weights sampled some tokens, or several versions one "
@@ -123,6 +135,27 @@ TELLING = {
         harmless="That a step is the first is a convention of its label. A run that was resumed, "
         "or whose reference is another model on purpose, shows this too.",
         held_by="tests/diagnosis/test_first_step.py",
+    ),
+    "clamp-active": Lesson(
+        means="Log-ratios were clamped before they were logged; or (a note) a clamp that trainers "
+        "use by default would change the mean of these tokens. What a clamp cuts off are the "
+        "tokens that one policy has given up, and they lose their gradient as well.",
+        test=f"{clamps.FEWEST_TIES} log-ratios or more at the smallest or the largest value, "
+        f"{clamps.PILED:g} times as many as in the bins beside it; at both ends alike, or at a "
+        "limit that is a round number. A note, where a default clamp changes the mean of its "
+        "formula by more than its standard error.",
+        harmless="If your trainer has another clamp, or none, the note is only a comparison.",
+        held_by="tests/diagnosis/test_clamps.py",
+    ),
+    "end-not-counted": Lesson(
+        means="The token with which a policy ends a sequence is one of its choices. Here it is "
+        "outside the mask, in some sequences or in all.",
+        test="An id that ends sequences, and stands in none of them before, stands right behind "
+        f"the last counted token of {endings.SEVERAL:.0%} of the others; or no id ends them, and "
+        "one stands behind; or many end sooner than the limit without it.",
+        harmless="A stop string, a limit of time or a tool call ends sequences without such a "
+        "token. If the padding has the same id, it looks alike.",
+        held_by="tests/diagnosis/test_endings.py",
     ),
     "too-few-clusters": Lesson(
         means="Sequences of one prompt are alike, so what counts for the error are prompts (or, "

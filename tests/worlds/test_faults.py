@@ -294,11 +294,3 @@ def test_reference_at_step_zero_is_far_from_the_policy():
     assert set(columns.labels["step"]) == {0}
     assert WORLD.exact(Question("rollout", "reference")) > 0.03
     assert untouched(columns, *WORLD.roles)
-
-
-def test_a_fault_is_named_by_its_own_code_and_by_those_that_may_stand_for_it():
-    fault = FAULTS["wrong-sampler"]
-    assert fault.codes == ("sampler-mismatch", "negative-beyond-chance")
-    assert fault.names({"negative-beyond-chance", "misaligned"})
-    assert not fault.names({"misaligned"})
-    assert not any(fault.code in fault.also for fault in FAULTS.values())

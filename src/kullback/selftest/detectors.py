@@ -15,7 +15,8 @@ from kullback.diagnosis.finding import CODES
 from kullback.estimation.summary import summarize
 from kullback.selftest.line import Line, attempted
 from kullback.worlds.catalogue import CLEAN_WORLDS
-from kullback.worlds.faults import FAULTS, Fault
+from kullback.worlds.fault import Fault
+from kullback.worlds.faults import FAULTS
 from kullback.worlds.mixture import Mixture
 
 WORLDS = ("smooth", "holes_in_policy", "training_loop")

@@ -104,3 +104,13 @@ def test_the_grid_of_two_batches_is_the_one_on_which_both_stand() -> None:
     }
     assert of([[-9999.0, NAN]]).grid == ("", 0.0)
     assert (neither + of([[1 / 3]])).grid == ("", 0.0)
+
+
+def test_steps_and_ties_at_the_smallest_are_counted_within_sequences():
+    columns = pack({"old": [[-1.0, -3.0, -2.0, np.nan], [-3.0, np.nan, -3.0, -0.5]]})
+    state = ColumnState.of(columns, "old")
+    assert (state.rises, state.falls) == (2, 1)
+    assert (state.low, state.lowest) == (-3.0, 3)
+    deeper = ColumnState.of(pack({"old": [[-4.0, -4.0]]}), "old")
+    assert ((state + deeper).low, (state + deeper).lowest) == (-4.0, 2)
+    assert (state + state).lowest == 6

@@ -14,13 +14,13 @@ def of(rows, mask=None, tokens=None) -> OpeningState:
     columns = pack({"p": rows, "q": np.full(np.shape(rows), -2.0)}, mask=mask)
     if tokens is not None:
         columns = replace(columns, tokens=np.array(tokens).ravel())
-    return OpeningState.of(columns, "p")
+    return OpeningState.of(columns, "p")[0]
 
 
 def test_an_opening_is_a_run_from_the_first_token_inside_the_mask() -> None:
     state = of([[0, nan, -1, 0], [-1, 0, -1, -1], [-9999, -1, -1, -1]])
     assert (state.sequences, state.opened, state.tokens) == (3, 2, 3)
-    assert (state.scored, state.elsewhere) == (7, 2)
+    assert (state.scored, state.elsewhere) == (7, 1)  # the last 0 stands at the other end
     assert state.others == {"q": (3, -6.0)}
     assert str(state.first) == "row 0, token 0"
 
@@ -107,3 +107,15 @@ def test_sequences_of_unequal_length_and_none() -> None:
 def test_sequences_without_a_token_are_no_pairs() -> None:
     columns = replace(pack({"p": np.zeros((2, 0))}), tokens=np.zeros(0, dtype=np.int64))
     assert SharedState.of(columns, "p").pairs == 0
+
+
+def test_ends_are_openings_from_the_other_side():
+    rows = np.array([[0.0, -1.0, -2.0, 0.0, 0.0], [-1.0, -1.0, 0.0, 0.0, 0.0]])
+    inside = np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]], dtype=bool)
+    columns = pack({"p": rows, "q": np.full((2, 5), -1.0)}, mask=inside)
+    opening, closing = OpeningState.of(columns, "p")
+    assert (opening.opened, opening.tokens, opening.others) == (1, 1, {"q": (1, -1.0)})
+    assert (closing.opened, closing.tokens, closing.others) == (1, 2, {"q": (2, -2.0)})
+    assert opening.elsewhere == closing.elsewhere == 0
+    assert closing.first is not None
+    assert closing.first.position == 3

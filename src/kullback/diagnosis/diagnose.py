@@ -6,6 +6,7 @@ import numpy as np
 
 from kullback.diagnosis.alignment import diagnose_alignment
 from kullback.diagnosis.boundaries import diagnose_boundaries
+from kullback.diagnosis.causes import without_consequences
 from kullback.diagnosis.clamps import diagnose_clamps
 from kullback.diagnosis.column_faults import diagnose_columns
 from kullback.diagnosis.endings import diagnose_endings
@@ -22,10 +23,12 @@ from kullback.diagnosis.precision import diagnose_precision
 from kullback.diagnosis.processed import diagnose_processed
 from kullback.diagnosis.rejected import diagnose_rejected
 from kullback.diagnosis.rescored import diagnose_rescored
+from kullback.diagnosis.reshaped import diagnose_reshaped
 from kullback.diagnosis.sampler import diagnose_sampler
 from kullback.diagnosis.selection import diagnose_selection
 from kullback.diagnosis.staleness import diagnose_staleness
 from kullback.diagnosis.temperatures import diagnose_temperatures
+from kullback.diagnosis.unscored import diagnose_unscored
 from kullback.estimation.summary import Summary
 
 
@@ -58,6 +61,8 @@ def diagnose(summary: Summary) -> Diagnosis:
         diagnose_columns(summary)
         + diagnose_normalization(summary)
         + diagnose_openings(summary)
+        + diagnose_unscored(summary)
+        + diagnose_reshaped(summary)
         + diagnose_environment(summary)
         + diagnose_alignment(summary)
         + diagnose_boundaries(summary)
@@ -75,4 +80,4 @@ def diagnose(summary: Summary) -> Diagnosis:
         + diagnose_endings(summary)
     )
     told = diagnose_engines(summary, found) + diagnose_first_step(summary, found)
-    return found + told + diagnose_limits(summary)
+    return without_consequences(found + told + diagnose_limits(summary))

@@ -73,12 +73,17 @@ def _engines(summary: Summary, step: int) -> float:
 
 
 def _spoiled(found: Diagnosis, role: str) -> bool:
-    """Whether an error touches a question of the two: what it says may be all of the difference."""
+    """Whether an error touches one of the two: what it says may be all of the difference.
+
+    Of the engine it touches every question, and then says nothing of these two.
+    """
+    named = {role, REFERENCE} - {"rollout"}
     return any(
-        role in question and REFERENCE in question
+        one in question
         for finding in found.findings
         if finding.severity == "error"
         for question in finding.questions
+        for one in named
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kullback.diagnosis.column_faults import holds_log_probs
+from kullback.diagnosis.alignment import shifted_roles
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
-from kullback.diagnosis.sampler_tests import FLOAT32_FLOOR
+from kullback.diagnosis.sampler_tests import FLOAT32_FLOOR, scored
 from kullback.estimation.again_state import Again
 from kullback.estimation.summary import Summary
 from kullback.question import Question
@@ -44,7 +44,8 @@ def _seen(summary: Summary, role: str) -> Again | None:
     """What the role did at tokens scored twice, if they are enough to tell."""
     seen = summary.again.roles.get(role)
     enough = seen is not None and seen.tokens >= FEWEST
-    return seen if enough and holds_log_probs(summary.columns[role]) else None
+    sound = scored(summary, role) and role not in shifted_roles(summary)
+    return seen if enough and sound else None
 
 
 def _not_possible(summary: Summary, role: str) -> Check:

@@ -14,7 +14,9 @@ from kullback.diagnosis.column_faults import holds_log_probs
 from kullback.diagnosis.environment import unscored_inside
 from kullback.diagnosis.openings import opens_unscored
 from kullback.diagnosis.rejected import cut_by_rejection
+from kullback.diagnosis.reshaped import added_up, floored
 from kullback.diagnosis.tempering import log_likelihoods, rounding
+from kullback.diagnosis.unscored import closes_unscored, never_scored
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.cut_state import ROW as CUT_ROW
 from kullback.estimation.interval import ratio_interval
@@ -32,6 +34,8 @@ FEWEST_CLUSTERS = 4  # effective ones; likewise
 FLOAT32_FLOOR = 4e-5
 BFLOAT16 = 2.0**-9  # relative rounding error, half a unit in the last of eight bits
 UNRELATED = 0.3  # size of a correlation below which two columns may be of different tokens
+ALIEN = 0.5  # the same, where another role is related to the sampler
+RELATED = 0.9  # size of its correlation, at least
 NEARLY_ALL = 0.9  # share of pairs of sequences that begin alike where a prompt is counted
 REJECTED = "the mask was cut by log-ratios, and what is left is a selection"
 PROMPT = 5.0  # nats that such a beginning costs; a sharper sampler saves a few tokens
@@ -177,9 +181,10 @@ def _mixture(
 
 def scored(summary: Summary, role: str) -> bool:
     """Whether the column holds log-probs of what it is said to, at every token."""
-    blank = opens_unscored(summary, role) or unscored_inside(summary, role)
-    elsewhere = blank or role in badly_packed(summary)
-    return holds_log_probs(summary.columns[role]) and not elsewhere
+    blank = (opens_unscored, unscored_inside, closes_unscored, never_scored, added_up, floored)
+    if any(fault(summary, role) for fault in blank) or role in badly_packed(summary):
+        return False
+    return holds_log_probs(summary.columns[role])
 
 
 def unfit(summary: Summary, question: Question) -> str:
@@ -295,9 +300,24 @@ def cause(summary: Summary, test: SamplerTest, failed: tuple[SamplerTest, ...]) 
     pair = (test.sampler, test.other)
     bets = (one for one in failed if one.kind == "bet" and (one.sampler, one.other) == pair)
     bet = next(bets, None)
-    if bet and abs(correlation(summary, bet)) < UNRELATED:
+    if bet and _alien(summary, bet):
         return "misaligned"
     return "in-sample" if _fitted(summary, test, failed) else "sampler"
+
+
+def _alien(summary: Summary, bet: SamplerTest) -> bool:
+    """Whether the two columns are hardly of the same tokens.
+
+    Rows shuffled within a small batch keep some of their places, and some correlation; then
+    another role shows what that of the same tokens is.
+    """
+    own = abs(correlation(summary, bet))
+    others = [
+        abs(state.correlation)
+        for question, state in summary.questions.items()
+        if question.sampler == bet.sampler and question.q not in (bet.sampler, bet.other)
+    ]
+    return own < UNRELATED or (own < ALIEN and max(others, default=0.0) > RELATED)
 
 
 def _fitted(summary: Summary, test: SamplerTest, failed: tuple[SamplerTest, ...]) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kullback.columns import Columns, Place, is_sentinel
 from kullback.estimation.grids import grids_of
@@ -22,7 +24,10 @@ class ColumnState:
         nan_trailing: Those of them behind the last other one of their sequence.
         negative_infinite: Log-probs of −inf.
         low: The smallest finite log-prob, sentinels apart.
+        lowest: How many of them are that small.
         high: The largest.
+        rises: Tokens whose log-prob is above that of the token before, in the same sequence.
+        falls: Those whose log-prob is below it.
         total: Sum of the finite ones. Where all of them are, the difference of two roles' totals is
             the log of their likelihood ratio.
         size: Sum of their sizes |log p|.
@@ -40,7 +45,10 @@ class ColumnState:
     nan_trailing: int
     negative_infinite: int
     low: float
+    lowest: int
     high: float
+    rises: int
+    falls: int
     total: float
     size: float
     grids: dict[str, float]
@@ -64,10 +72,15 @@ class ColumnState:
             before, behind = columns.outside(inside & ~faults["nan"])
             trailing = int((faults["nan"] & behind & ~before).sum())
         plain = inside & np.isfinite(values) & ~is_sentinel(values)
+        low = float(np.where(plain, values, np.inf).min(initial=np.inf))
+        rises, falls = _steps(columns, values, plain)
         return cls(
             tokens=int(inside.sum()),
             nan_trailing=trailing,
-            low=float(np.where(plain, values, np.inf).min(initial=np.inf)),
+            low=low,
+            lowest=int(np.count_nonzero(plain & (values == low))),
+            rises=rises,
+            falls=falls,
             high=float(np.where(plain, values, -np.inf).max(initial=-np.inf)),
             total=float(np.where(plain, values, 0.0).sum(dtype=np.float64)),
             size=float(np.abs(np.where(plain, values, 0.0)).sum(dtype=np.float64)),
@@ -90,12 +103,16 @@ class ColumnState:
             "nan",
             "nan_trailing",
             "negative_infinite",
+            "rises",
+            "falls",
             "total",
             "size",
         )
+        low = min(self.low, other.low)
         return replace(
             self,
-            low=min(self.low, other.low),
+            low=low,
+            lowest=sum(one.lowest for one in (self, other) if one.low == low),
             high=max(self.high, other.high),
             grids={
                 grid: squares + other.grids[grid]
@@ -124,3 +141,13 @@ class ColumnState:
             return "", 0.0
         name = max(self.grids, key=lambda grid: self.grids[grid])
         return name, (self.grids[name] / finite) ** 0.5
+
+
+def _steps(columns: Columns, values: NDArray[Any], plain: NDArray[np.bool_]) -> tuple[int, int]:
+    """How often a log-prob is above, and below, the one before it in its sequence."""
+    follows = plain[1:] & plain[:-1]
+    starts = columns.starts[(columns.starts > 0) & (columns.starts < len(columns))]
+    follows[starts - 1] = False
+    with np.errstate(invalid="ignore"):  # of what is not plain
+        above, below = values[1:] > values[:-1], values[1:] < values[:-1]
+    return int(np.count_nonzero(above & follows)), int(np.count_nonzero(below & follows))

@@ -1,4 +1,4 @@
-"""How sequences begin: with tokens that a role did not score, or all alike. Prompts do both."""
+"""How sequences begin and end: with tokens that a role did not score, or all alike."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ KINDS = 100  # openings kept apart; beyond, the commonest are known well enough
 
 @dataclass(frozen=True, slots=True)
 class OpeningState:
-    """The unscored openings of a role. ``a + b`` counts both.
+    """The unscored openings of a role, or its unscored ends. ``a + b`` counts both.
 
     Unscored is a log-prob of exactly 0, of −9999, or none at all; an opening is a run of them from
-    the first token inside the mask on, in a sequence that has scored tokens behind it.
+    the first token inside the mask on, in a sequence that has scored tokens behind it. An end is
+    the same from the last token on backwards.
 
     Args:
         sequences: Sequences with a scored token.
         opened: Those with such an opening.
         tokens: The tokens of the openings.
         scored: Scored tokens.
-        elsewhere: Unscored tokens that stand in no opening.
+        elsewhere: Unscored tokens that stand at neither end.
         kinds: How many openings have the same ids, by a hash of these; None without ids.
         others: By other role, the count and sum of its own log-probs in the openings.
         first: The first place.
@@ -44,26 +45,42 @@ class OpeningState:
     first: Place | None
 
     @classmethod
-    def of(cls, columns: Columns, role: str) -> OpeningState:
-        """The counts of one batch."""
+    def of(cls, columns: Columns, role: str) -> tuple[OpeningState, OpeningState]:
+        """The openings and the ends of one batch."""
         values, inside = columns.log_probs[role], columns.mask
         blank = inside & ((values == 0) | np.isnan(values) | is_sentinel(values))
         told = segment_sums((inside & ~blank).astype(float), columns.lengths) > 0
-        runs = _runs(columns, blank, told) if blank.any() else []
-        opening = np.concatenate(runs) if runs else np.zeros(0, dtype=np.int64)
+        within = np.repeat(told, columns.lengths)
+        sides: list[list[NDArray[np.int64]]] = [[], []]
+        if blank.any():
+            outer = columns.outside(inside & ~blank)
+            sides = [_runs(columns, blank & side & within) for side in outer]
+        elsewhere = int(blank[within].sum()) - sum(len(run) for runs in sides for run in runs)
+        scored = int(inside.sum() - blank.sum())
+        counts = {"sequences": int(told.sum()), "scored": scored, "elsewhere": elsewhere}
+        one, other = (cls._of_runs(columns, role, runs, counts) for runs in sides)
+        return one, other
+
+    @classmethod
+    def _of_runs(
+        cls,
+        columns: Columns,
+        role: str,
+        runs: list[NDArray[np.int64]],
+        counts: dict[str, int],
+    ) -> OpeningState:
+        places = np.concatenate(runs) if runs else np.zeros(0, dtype=np.int64)
         return cls(
-            sequences=int(told.sum()),
             opened=len(runs),
-            tokens=len(opening),
-            scored=int(inside.sum() - blank.sum()),
-            elsewhere=int(blank[np.repeat(told, columns.lengths)].sum()) - len(opening),
+            tokens=len(places),
             kinds=_kinds(columns, runs),
             others={
-                other: _sum(columns.log_probs[other][opening])
+                other: _sum(columns.log_probs[other][places])
                 for other in columns.log_probs
                 if other != role
             },
-            first=columns.place(int(opening[0])) if runs else None,
+            first=columns.place(int(places[0])) if runs else None,
+            **counts,
         )
 
     def __add__(self, other: OpeningState) -> OpeningState:
@@ -82,12 +99,9 @@ class OpeningState:
         )
 
 
-def _runs(
-    columns: Columns, blank: NDArray[np.bool_], told: NDArray[np.bool_]
-) -> list[NDArray[np.int64]]:
-    """The places of each opening, in the sequences that have something behind it."""
-    before, _ = columns.outside(columns.mask & ~blank)
-    places = np.flatnonzero(blank & before & np.repeat(told, columns.lengths))
+def _runs(columns: Columns, flags: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
+    """The flagged places, a list for each sequence that has any."""
+    places = np.flatnonzero(flags)
     cuts = 1 + np.flatnonzero(np.diff(columns.sequence_of_token[places]))
     return np.split(places, cuts) if len(places) else []
 

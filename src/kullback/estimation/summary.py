@@ -53,6 +53,7 @@ class Summary:
         samplers: Whether each role can have sampled, where the dump lets one tell.
         distributions: Whether what is logged of each role's distributions can be of one.
         openings: Whether sequences begin with tokens that a role did not score.
+        closings: Whether they end with such tokens.
         shared: Whether sequences begin alike, by the role that is said to have sampled them.
         repeats: Whether rows are copies of others.
         spelling: Whether the ids spell the text.
@@ -94,6 +95,7 @@ class Summary:
     samplers: dict[str, SamplerState]
     distributions: dict[str, DistributionState]
     openings: dict[str, OpeningState]
+    closings: dict[str, OpeningState]
     shared: dict[str, SharedState]
     repeats: RepeatState
     spelling: SpellingState
@@ -133,6 +135,7 @@ class Summary:
         samplers = dict.fromkeys(q.sampler for q in questions if columns.tokens is not None)
         headed = [role for role in samplers if role in columns.top_k]
         ratios, edges = log_ratios(columns, list(questions)), borders(columns)
+        ends = {role: OpeningState.of(columns, role) for role in columns.log_probs}
         return cls(
             questions={q: QuestionState.of(columns, q) for q in questions},
             misspelled={q: QuestionState.of(suspect, q) for q in questions if suspect is not None},
@@ -140,7 +143,8 @@ class Summary:
             columns={role: ColumnState.of(columns, role) for role in columns.log_probs},
             samplers={role: SamplerState.of(columns, role) for role in testable},
             distributions={role: DistributionState.of(columns, role) for role in testable},
-            openings={role: OpeningState.of(columns, role) for role in columns.log_probs},
+            openings={role: one for role, (one, _) in ends.items()},
+            closings={role: one for role, (_, one) in ends.items()},
             shared={role: SharedState.of(columns, role) for role in samplers},
             repeats=RepeatState.of(columns, questions[0].sampler),
             spelling=SpellingState.of(columns, parted),
@@ -180,6 +184,7 @@ class Summary:
             samplers=_added(self.samplers, other.samplers),
             distributions=_added(self.distributions, other.distributions),
             openings=_added(self.openings, other.openings),
+            closings=_added(self.closings, other.closings),
             shared=_added(self.shared, other.shared),
             repeats=self.repeats + other.repeats,
             spelling=self.spelling + other.spelling,

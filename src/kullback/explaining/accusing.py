@@ -10,6 +10,8 @@ from kullback.diagnosis import (
     openings,
     padding,
     processed,
+    reshaped,
+    unscored,
 )
 from kullback.diagnosis.alignment import FEWEST_EACH, FEWEST_INNER, SQUARES_LEFT, VARIANCE_LEFT
 from kullback.diagnosis.sampler_tests import (
@@ -92,10 +94,12 @@ ACCUSING = {
     ),
     "not-log-probs": Lesson(
         means="A log-prob of a token is never above 0, and these are: probabilities, losses "
-        "(−log p) whose sign was lost, logits, or another column.",
+        "(−log p) whose sign was lost, logits, or another column. Or they only fall along each "
+        "sequence, as sums of log-probs do.",
         test=f"A value above {column_faults.ROUNDING:g} nats. Where ids are logged that is "
         "certain; without ids values may be densities, and only values that all lie between 0 and "
-        "1, and not at one, are accused.",
+        f"1, and not at one, are accused. Or none of {reshaped.FEWEST} and more is above the one "
+        "before it, while another role's are.",
         harmless="A log-density of a continuous action may be above 0. Without ids the report says "
         "that it cannot tell; if you logged ids for such actions, leave them out.",
     ),
@@ -119,8 +123,11 @@ ACCUSING = {
     ),
     "missing-values": Lesson(
         means="Tokens that count have no log-prob of one role (NaN or null). Often a row was "
-        "scored to a shorter length than its mask.",
-        test="Gaps in the mask are counted; one suffices.",
+        "scored to a shorter length than its mask. Or a 0 stands where none was computed: in the "
+        "whole column, or at the last token of each sequence.",
+        test="Gaps in the mask are counted; one suffices. Zeros: all of a column, where another "
+        f"role is in doubt; or {unscored.NEARLY_ALL:.0%} of the last tokens, which the others "
+        f"doubt, and under {unscored.SELDOM:.0%} elsewhere.",
         harmless="If the rule of the gaps does not look at what was sampled (every tenth "
         "position), the rest is a fair sample: mask them and say so.",
     ),

@@ -10,6 +10,7 @@ from kullback.diagnosis import (
     precision,
     rejected,
     rescored,
+    reshaped,
     selection,
 )
 from kullback.diagnosis.limits import MANY_TOKENS, OWNED
@@ -79,20 +80,17 @@ TELLING = {
         held_by=_LIMITS,
     ),
     "selected-on-outcome": Lesson(
-        means="Rows are missing where others are whole: prompts with fewer sequences than the "
-        "rest, or no prompt whose rewards are all equal. Or what is masked has the large "
-        "log-ratios, by rejection or a band, and of such a rest no estimate is that of the "
-        "policies. Estimates are marked so at sequence_mean, if lengths differ, and in splits "
-        "(--by) by an outcome; only the exact KL answers there.",
+        means="Rows are missing where others are whole, or what is masked has the large "
+        "log-ratios. If they were left out for what was sampled, no estimate from the rest is that "
+        "of the policies. Estimates are marked so at sequence_mean, if lengths differ, and in "
+        "splits (--by) by an outcome; only the exact KL answers there.",
         test=f"{selection.FEWEST} prompts and {selection.SHARE:.0%} of all have no multiple of the "
-        f"number of rows that {selection.USUAL:.0%} of them have; or, of rewards with two values, "
-        "no prompt has equal ones, though 2^(1 − n) of prompts with n rows would (chance below "
-        f"{ALPHA:.0%}). Of the mask: {rejected.NEARLY_ALL:.0%} of the masked tokens between "
-        "counted ones, or of the wholly masked sequences, have a log-ratio (of a sequence: its "
-        "sum, mean or largest) outside the range of all that is kept.",
-        harmless="Rows may be missing for another reason: a worker that died, a file cut at its "
-        "end. A cut mask may be right for the loss; for the KL take that of the lengths and roles.",
-        held_by="tests/diagnosis/test_selection.py and test_rejected.py",
+        f"rows that {selection.USUAL:.0%} of them have; or no prompt has equal rewards, of two "
+        f"values (chance below {ALPHA:.0%}); or {rejected.NEARLY_ALL:.0%} of what is masked has a "
+        "log-ratio outside the range of all that is kept.",
+        harmless="A worker died, or a file was cut at its end. A cut mask may be right for the "
+        "loss; for the KL take that of the lengths and roles.",
+        held_by="tests/diagnosis/test_selection.py",
     ),
     "stale": Lesson(
         means="The log itself says that older weights sampled some tokens, or several versions one "
@@ -137,13 +135,15 @@ TELLING = {
         held_by="tests/diagnosis/test_first_step.py",
     ),
     "clamp-active": Lesson(
-        means="Log-ratios were clamped before they were logged; or (a note) a clamp that trainers "
-        "use by default would change the mean of these tokens. What a clamp cuts off are the "
-        "tokens that one policy has given up, and they lose their gradient as well.",
+        means="Log-ratios were clamped, or the log-probs of a role cut off from below, before they "
+        "were logged; or (a note) a clamp that trainers use by default would change the mean of "
+        "these tokens. What a clamp cuts off are the tokens that one policy has given up, and they "
+        "lose their gradient as well.",
         test=f"{clamps.FEWEST_TIES} log-ratios or more at the smallest or the largest value, "
         f"{clamps.PILED:g} times as many as in the bins beside it; at both ends alike, or at a "
-        "limit that is a round number. A note, where a default clamp changes the mean of its "
-        "formula by more than its standard error.",
+        f"limit that is a round number. Or {reshaped.FEWEST_TIES} log-probs at a smallest value "
+        f"that is a multiple of {reshaped.STEP:g}, which another role goes below. A note, where a "
+        "default clamp changes the mean of its formula by more than its standard error.",
         harmless="If your trainer has another clamp, or none, the note is only a comparison.",
         held_by="tests/diagnosis/test_clamps.py",
     ),

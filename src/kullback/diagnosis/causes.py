@@ -1,0 +1,43 @@
+"""One fault, one finding: what another finding explains is not told a second time."""
+
+from __future__ import annotations
+
+from kullback.diagnosis.finding import Diagnosis, Finding
+
+# Of the questions that a cause spoils, what is its doing.
+_SPOILED = (
+    "reference-not-start",
+    "stochastic-forward",
+    "precision-floor",
+    "clamp-active",
+    "weights-degenerate",
+    "mean-owned-by-few",
+    "weight-missing",
+)
+EXPLAINS = {
+    "shifted-by-one": ("mask-covers-prompt", "missing-values", *_SPOILED),
+    "misaligned": _SPOILED,
+    "not-log-probs": _SPOILED,
+    "missing-values": ("reference-not-start", "weights-degenerate", "mean-owned-by-few"),
+    "mask-covers-prompt": ("not-normalized", "weights-degenerate", "mean-owned-by-few"),
+    "clamp-active": ("reference-not-start", "weights-degenerate", "mean-owned-by-few"),
+}
+
+
+def without_consequences(found: Diagnosis) -> Diagnosis:
+    """The findings less those that touch no question but what a graver finding already spoils.
+
+    The checks stay: what was looked for was found.
+    """
+    causes = [finding for finding in found.findings if finding.code in EXPLAINS]
+    kept = tuple(
+        finding
+        for finding in found.findings
+        if not any(_explains(cause, finding) for cause in causes if cause is not finding)
+    )
+    return Diagnosis(kept, found.checks)
+
+
+def _explains(cause: Finding, finding: Finding) -> bool:
+    told = finding.code in EXPLAINS[cause.code] and cause.severity != "note"
+    return told and bool(finding.questions) and set(finding.questions) <= set(cause.questions)

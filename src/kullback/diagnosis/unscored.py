@@ -1,0 +1,120 @@
+"""Log-probs that a role never computed: a whole column of zeros, or the last token of sequences."""
+
+from __future__ import annotations
+
+from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
+from kullback.estimation.opening_state import OpeningState
+from kullback.estimation.summary import Summary
+from kullback.question import Question
+
+CODE = "missing-values"
+FEWEST = 20  # sequences, or tokens; below, chance can do it
+NEARLY_ALL = 0.95  # share of sequences that end unscored
+SELDOM = 0.01  # unscored tokens elsewhere, per scored one; a sure policy has more
+DOUBTED = -0.1  # nats: other roles give such tokens less than this, on average
+
+
+def never_scored(summary: Summary, role: str) -> bool:
+    """Whether all log-probs of a role are 0 where another role is in doubt.
+
+    Another constant may be a uniform policy; certain of all that another one draws with doubt no
+    policy is.
+    """
+    state = summary.columns[role]
+    if not (state.low == state.high == 0 and state.tokens >= FEWEST):
+        return False
+    others = (one for other, one in summary.columns.items() if other != role)
+    return any(-one.size / one.tokens < DOUBTED for one in others if one.tokens)
+
+
+def closes_unscored(summary: Summary, role: str) -> bool:
+    """Whether nearly all sequences end with a log-prob of 0 for this role alone, hardly any other.
+
+    What ends nearly every sequence is one id, of which a policy may be nearly certain; but then
+    the others are not in doubt, and its log-prob is seldom 0 to the last digit.
+    """
+    state, column = summary.closings[role], summary.columns[role]
+    if state.opened < max(FEWEST, NEARLY_ALL * state.sequences):
+        return False
+    if column.nan or column.sentinel or state.elsewhere >= SELDOM * state.scored:
+        return False
+    means = _means(state)
+    return bool(means) and max(means.values()) < DOUBTED
+
+
+def _means(state: OpeningState) -> dict[str, float]:
+    return {other: total / count for other, (count, total) in state.others.items() if count}
+
+
+def diagnose_unscored(summary: Summary) -> Diagnosis:
+    """Zeros in place of log-probs: in a whole column, or at the end of sequences."""
+    findings, checks = [], []
+    for role, state in summary.columns.items():
+        closing = summary.closings[role]
+        told = f"{closing.opened} of {closing.sequences} sequences end in a log-prob of 0"
+        if never_scored(summary, role):
+            findings.append(_never(summary, role))
+            checks.append(Check(CODE, role, "failed", f"all {state.tokens} log-probs are 0"))
+        elif closes_unscored(summary, role):
+            findings.append(_last(summary, role, closing))
+            checks.append(Check(CODE, role, "failed", told))
+    return Diagnosis(tuple(findings), tuple(checks))
+
+
+def _touched(summary: Summary, role: str) -> tuple[str, ...]:
+    return tuple(str(question) for question in summary.questions if role in question.roles)
+
+
+def _never(summary: Summary, role: str) -> Finding:
+    tokens = summary.columns[role].tokens
+    return Finding(
+        code=CODE,
+        severity="error",
+        certainty="certain",
+        questions=_touched(summary, role),
+        claim=f"All {tokens} log-probs of {role} are 0, where the other roles are in doubt: they "
+        "were never computed, and the column holds what it was made with.",
+        numbers={"tokens": tokens},
+        cost=f"Every number with {role} is that of the other role alone: its k1 is the other's "
+        "mean log-prob, with either sign.",
+        advice=f"Look whether the pass of {role} ran at all (a coefficient of 0 may skip it), and "
+        "log nothing where it did not.",
+    )
+
+
+def _last(summary: Summary, role: str, state: OpeningState) -> Finding:
+    means = _means(state)
+    other = max(means, key=lambda one: means[one])
+    return Finding(
+        code=CODE,
+        severity="error",
+        certainty="likely",
+        questions=_touched(summary, role),
+        claim=f"In {state.opened} of {state.sequences} sequences the last counted token has a "
+        f"log-prob of 0 for {role} ({other} gives it {means[other]:.3g} nats on average), and "
+        f"hardly any other has: {role} did not score it, or it was forced.",
+        numbers={
+            "sequences": state.opened,
+            "tokens": state.tokens,
+            "elsewhere": state.elsewhere,
+            "means": means,
+        },
+        cost=_cost(summary, role, other, state),
+        advice="T logits score T − 1 tokens behind the first: take the logits from the position "
+        "before the first answered token on, and do not fill up with 0; or mask the last token of "
+        "each sequence on all sides.",
+        where=(str(state.first),),
+    )
+
+
+def _cost(summary: Summary, role: str, other: str, state: OpeningState) -> str:
+    count, total = state.others[other]
+    whole = summary.questions.get(Question(other, role))
+    if whole is None or whole.tokens <= count:
+        return "Each adds all of the other role's log-prob to a sum."
+    with_them = whole.total("k1") / whole.tokens
+    without = (whole.total("k1") - total) / (whole.tokens - count)
+    return (
+        f"With them {whole.question} is {with_them:.4g} nats per token by k1, without them "
+        f"{without:.4g}. {decided(with_them, without)}"
+    ).rstrip()

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+import pytest
+
+from kullback.columns import pack
+from kullback.diagnosis.diagnose import diagnose
+from kullback.diagnosis.reshaped import added_up, diagnose_reshaped, floored
+from kullback.estimation.summary import summarize
+from kullback.worlds import CLEAN_WORLDS, Mixture
+
+NAMES = ["smooth", "random_lengths", "training_loop", "strong_drift"]
+
+
+def sample(name: str):
+    return cast(Mixture, CLEAN_WORLDS[name](64)).sample(np.random.default_rng(0))
+
+
+def changed(columns, role, values):
+    return replace(columns, log_probs={**columns.log_probs, role: values})
+
+
+def findings(columns):
+    return [one for one in diagnose(summarize([columns])).findings if one.severity != "note"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sums_along_the_sequence_are_no_log_probs(name):
+    columns = sample(name)
+    values = columns.log_probs["reference"].copy()
+    for start, end in zip(columns.starts, columns.ends, strict=True):
+        values[start:end] = np.cumsum(values[start:end])
+    (first, *_) = findings(changed(columns, "reference", values))
+    assert first.code == "not-log-probs"
+    assert "sums from the start" in first.claim
+
+
+@pytest.mark.parametrize("floor", [-5.0, -6.5])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_floor_is_found_and_nobody_is_accused_for_it(name, floor):
+    columns = sample(name)
+    cut = changed(columns, "reference", np.maximum(columns.log_probs["reference"], floor))
+    found = diagnose(summarize([cut]))
+    assert not found.accused
+    (first,) = [one for one in found.findings if one.code == "clamp-active"]
+    assert (first.severity, first.numbers["floor"]) == ("warning", floor)
+
+
+def test_clean_worlds_have_neither():
+    for build in CLEAN_WORLDS.values():
+        summary = summarize([build(16).sample(np.random.default_rng(0))])
+        assert not diagnose_reshaped(summary).findings
+
+
+def test_round_values_of_a_small_world_are_no_floor():
+    rows = [[-2.0, -1.0, -2.0, -0.5]] * 10
+    summary = summarize([pack({"old": rows, "reference": rows})])
+    assert not floored(summary, "old")
+
+
+def test_a_policy_that_grows_less_sure_is_not_added_up():
+    falling = [np.linspace(-1.0, -5.0, 60)] * 5
+    summary = summarize([pack({"old": falling, "reference": falling})])
+    assert not added_up(summary, "old")  # nor does any other role rise

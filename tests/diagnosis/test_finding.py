@@ -32,6 +32,7 @@ def test_only_an_accusing_code_accuses():
         "weights-degenerate",
         "mean-owned-by-few",
         "too-few-clusters",
+        "drift-behind-small-steps",
     }
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from kullback.diagnosis.alignment import diagnose_alignment
 from kullback.diagnosis.column_faults import diagnose_columns
+from kullback.diagnosis.drifting import diagnose_drift
 from kullback.diagnosis.finding import Diagnosis
 from kullback.diagnosis.limits import diagnose_limits
 from kullback.diagnosis.misaligned import diagnose_misaligned
@@ -42,4 +43,5 @@ def diagnose(summary: Summary) -> Diagnosis:
         + diagnose_misaligned(summary)
         + diagnose_sampler(summary)
         + diagnose_limits(summary)
+        + diagnose_drift(summary)
     )

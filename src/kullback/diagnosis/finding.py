@@ -42,6 +42,7 @@ CODES = {
     "weights-degenerate": Code("a few importance weights decide the estimate", False),
     "mean-owned-by-few": Code("a few tokens own most of the mean", False),
     "too-few-clusters": Code("too few prompts for the interval to hold what it says", False),
+    "drift-behind-small-steps": Code("small steps have led far from the reference", False),
 }
 
 

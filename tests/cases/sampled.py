@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import kullback as kb
+from kullback.formulas.weights import control
 from kullback.reporting.document import document
 
 from .entries import Input, Table, expected, later, log, no_question
+from .probed import naive_k3, said
 
 Log = dict[str, ArrayLike]  # log-probs by role
 
@@ -174,6 +176,11 @@ def k3_without_top3(x: Input) -> float:
 # 62
 
 
+def raw_weights(x: Input) -> NDArray[np.float64]:
+    log_weight = np.array(x["log_weights_trainer_minus_rollout"])
+    return 1.0 + control(log_target=log_weight, log_sampler=0.0)
+
+
 def weights(x: Input, cap: float = math.inf) -> Any:
     """What is said of a log with these importance weights."""
     log_weight = np.minimum(x["log_weights_trainer_minus_rollout"], np.log(cap))
@@ -225,7 +232,7 @@ SAMPLED: Table = {
         **no_question(
             "float16 is widened to float32 first", "overflows_float16", "log_ratio_limit_float16"
         ),
-        **later("audit", "verdict"),
+        "verdict": lambda _: said(naive_k3),
     },
     "07-k3-cancellation-near-zero": {
         "k3_exact": lambda x: kb.k3(x["log_ref_minus_log_policy"]),
@@ -298,6 +305,6 @@ SAMPLED: Table = {
         "ess_fraction_raw": lambda x: weights(x)["weights"]["ess_fraction"],
         "ess_fraction_truncated": lambda x: weights(x, cap=x["cap"])["weights"]["ess_fraction"],
         "share_truncated": lambda x: weights(x)["weights"]["truncated_share"],
-        **later("report: quantiles of the weights", "raw_p95"),
+        "raw_p95": lambda x: np.quantile(raw_weights(x), 0.95),
     },
 }

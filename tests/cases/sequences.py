@@ -50,6 +50,17 @@ def read_both(x: Input) -> list[kb.Columns]:
         return list(kb.read(path, strict=True))
 
 
+def best_offset(x: Input) -> int:
+    """Where the trainer's tokens are likest to the rollout's, by k2: half the mean square."""
+    rollout, trainer = x["rollout_logprob"], x["trainer_logprob"]
+    size = len(trainer)
+    found = [
+        kb.estimate(log_p=rollout[at : at + size], log_q=trainer, lengths=1, method="k2").mean
+        for at in range(len(rollout) - size + 1)
+    ]
+    return int(np.argmin(found))
+
+
 # 14
 
 
@@ -175,7 +186,7 @@ SEQUENCES: Table = {
             "mean_abs_diff_at_offset_0",
             "mean_abs_diff_at_best_offset",
         ),
-        **later("doctor", "best_offset_of_trainer_in_rollout"),
+        "best_offset_of_trainer_in_rollout": best_offset,
     },
     "14-packed-boundary-token": {
         "k1_token_mean_correct": lambda x: packed_mean(x, "k1", correct=True),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from .densities import DENSITIES
 from .distributions import DISTRIBUTIONS
-from .entries import Table, later
+from .entries import Table, later, once
 from .gradients import GRADIENTS
+from .logs import run_away
 from .sampled import SAMPLED
 from .sequences import SEQUENCES
 
@@ -14,7 +15,8 @@ NOT_YET: Table = {
         "control", "invalid_all_rejected", "coef_after_readings", "n_negative_readings"
     ),
     "20-kl-coefficient-runs-to-infinity": {
-        **later("control", "coef_after_10", "verdict"),
+        "verdict": once("controller-saturated", run_away),
+        **later("control", "coef_after_10"),
         **later("control", "updates_until_float32_inf", "updates_until_float64_inf"),
     },
     "49-where-the-stop-check-sits": {
@@ -31,6 +33,12 @@ ANSWERS: Table = SAMPLED | SEQUENCES | DISTRIBUTIONS | DENSITIES | GRADIENTS | N
 VERDICTS = {
     "negative-k1-within-sampling-noise": "negative-beyond-chance passed",
     "sampler-is-not-the-policy": "negative-beyond-chance",
+    "temperature-not-applied": "temperature-mismatch",
+    "stochastic-forward-pass": "stochastic-forward",
+    "zero-mean-numeric-noise": "stochastic-forward",  # two evaluations differ, and k1 is near 0
+    "reference-differs-from-start": "reference-not-start",
+    "controller-saturated-target-unreachable": "controller-saturated",
+    "environment-tokens-carry-kl": "mask-covers-environment",
     "needs-importance-weight": "negative-beyond-chance",
     "mask-includes-padding": "mask-covers-padding",
     "refuse-misaligned-dump": "lists of one row must be of one length",
@@ -45,5 +53,6 @@ VERDICTS = {
     "not-absolutely-continuous": "infinite",
     "expected-gradient-is-zero-only-noise": "noise around zero",
     "gradient-of-forward-kl": "the gradient of KL(q||p), the other direction",
+    "divided-by-microbatch-count-twice": "divided by",
     "matched-form-vanishes-at-endpoints-swapped-form-reaches-kl": ("0 to 0; KL(T||S) to KL(S||T)"),
 }

@@ -12,7 +12,8 @@ import kullback as kb
 from kullback.formulas.weights import control
 from kullback.reporting.document import document
 
-from .entries import Input, Table, expected, later, log, no_question
+from .entries import Input, Table, expected, later, log, no_question, once
+from .logs import codes, engine_noise
 from .probed import naive_k3, said
 
 Log = dict[str, ArrayLike]  # log-probs by role
@@ -271,7 +272,7 @@ SAMPLED: Table = {
         "max_abs": largest,
         "k1_mean_over_its_standard_error": z_of_noise,
         **no_question("the band of the report is 0.8 to 1.2", "share_ratio_outside_band"),
-        **later("doctor", "verdict"),
+        "verdict": once("stochastic-forward", lambda x: codes(engine_noise(x))),
     },
     "57-offpolicy-kl-to-reference": {
         "exact_kl_policy_ref": lambda x: kb.divergence(x["policy"], x["reference"]),

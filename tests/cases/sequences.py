@@ -16,7 +16,8 @@ from kullback.formulas.weights import control
 from kullback.levels import segment_sums
 from kullback.reporting.document import document
 
-from .entries import Input, Table, later, log, no_question, refusal
+from .entries import Input, Table, later, log, no_question, once, refusal
+from .logs import codes, tool_turns
 
 # 10
 
@@ -28,9 +29,14 @@ def until_eos(x: Input) -> NDArray[np.bool_]:
 
 
 def findings_of_ten(x: Input) -> list[str]:
-    """What is found in a log of ten such batches under the wrong mask."""
+    """What is found in a log of ten such batches under the wrong mask.
+
+    The policy is not certain of its tokens, and does not expect padding.
+    """
     kl, mask = np.tile(x["per_token_kl"], (10, 1)), np.tile(until_eos(x), (10, 1))
-    columns = kb.pack({"policy": np.full(kl.shape, -1.0), "ref": -1.0 - kl}, mask=mask)
+    drawn = np.random.default_rng(0).uniform(-3.0, -0.5, size=kl.shape)
+    log_p = np.where(np.tile(x["attention"], (10, 1)), drawn, -11.5)
+    columns = kb.pack({"policy": log_p, "ref": log_p - kl}, mask=mask)
     columns = replace(columns, tokens=np.tile(x["tokens"], (10, 1)).ravel())
     return [finding["code"] for finding in document(kb.summarize([columns]))["findings"]]
 
@@ -176,7 +182,7 @@ SEQUENCES: Table = {
         ).at("token_mean"),
         "mean_kl_all_tokens": lambda x: kb.totals([x["per_token_kl"]]).at("token_mean"),
         **no_question("a discounted return is no KL", "returns_masked_kl", "returns_leaky_kl"),
-        **later("doctor", "verdict"),
+        "verdict": once("mask-covers-environment", lambda x: codes(tool_turns(x))),
     },
     "13-retokenised-length-mismatch": {
         "lengths_agree": lambda x: not refusal(pack_both, x),

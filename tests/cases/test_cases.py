@@ -50,8 +50,13 @@ def test_what_is_not_answered_has_its_reason():
     assert all(one.why for one in rest if isinstance(one, NoQuestion))
 
 
-def test_each_verdict_of_the_map_is_one_that_is_asked_for():
-    asked = {CASES[case]["expected"][ask] for case, ask in ANSWERED if ask == "verdict"}
+def test_each_verdict_that_is_asked_for_stands_in_the_map():
+    verdicts = [key for key in ENTRIES if key[1] == "verdict"]
+    asked = {
+        CASES[case]["expected"][ask]
+        for case, ask in verdicts
+        if not isinstance(ENTRIES[case, ask], NoQuestion)
+    }
     assert asked == VERDICTS.keys()
 
 

@@ -6,8 +6,8 @@ from .densities import DENSITIES
 from .distributions import DISTRIBUTIONS
 from .entries import Table, later, once
 from .gradients import GRADIENTS
-from .logs import run_away
-from .sampled import SAMPLED
+from .logs import codes, packed, run_away
+from .sampled import SAMPLED, drawn, findings
 from .sequences import SEQUENCES
 
 NOT_YET: Table = {
@@ -28,6 +28,16 @@ NOT_YET: Table = {
 }
 
 ANSWERS: Table = SAMPLED | SEQUENCES | DISTRIBUTIONS | DENSITIES | GRADIENTS | NOT_YET
+
+# Codes that a report on the log of a case tells, though nobody asks for its verdict.
+TOLD: Table = {
+    "14-packed-boundary-token": {
+        "packed-boundary": once("packed-boundary", lambda x: codes(packed(x)))
+    },
+    "22-support-violation-and-epsilon": {
+        "infinite-ratio": lambda x: findings(drawn(x["p"], 20, p=x["p"], q=x["q"]))
+    },
+}
 
 # What a case calls its verdict, and what kullback says: a finding, a check, a claim, a refusal.
 VERDICTS = {

@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .answers import ANSWERS, DENSITIES, DISTRIBUTIONS, NOT_YET, SAMPLED, SEQUENCES, VERDICTS
+from .answers import (
+    ANSWERS,
+    DENSITIES,
+    DISTRIBUTIONS,
+    NOT_YET,
+    SAMPLED,
+    SEQUENCES,
+    TOLD,
+    VERDICTS,
+)
 from .entries import Later, NoQuestion
 from .gradients import GRADIENTS
 
@@ -58,6 +67,12 @@ def test_each_verdict_that_is_asked_for_stands_in_the_map():
         if not isinstance(ENTRIES[case, ask], NoQuestion)
     }
     assert asked == VERDICTS.keys()
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_the_report_tells_the_fault_that_nobody_asks_for(name: str):
+    for code, entry in TOLD[name].items():
+        assert not callable(entry) or code in entry(CASES[name]["input"])
 
 
 @pytest.mark.parametrize(("name", "ask"), ANSWERED)

@@ -63,6 +63,6 @@ VERDICTS = {
     "not-absolutely-continuous": "infinite",
     "expected-gradient-is-zero-only-noise": "noise around zero",
     "gradient-of-forward-kl": "the gradient of KL(q||p), the other direction",
-    "divided-by-microbatch-count-twice": "divided by",
+    "divided-by-microbatch-count-twice": "mean over tokens × 1/micro-batches",
     "matched-form-vanishes-at-endpoints-swapped-form-reaches-kl": ("0 to 0; KL(T||S) to KL(S||T)"),
 }

@@ -12,7 +12,7 @@ import kullback as kb
 from kullback.formulas.weights import control
 from kullback.reporting.document import document
 
-from .entries import Input, Table, expected, later, log, no_question, once
+from .entries import Input, Table, expected, log, no_question, once
 from .logs import codes, engine_noise
 from .probed import naive_k3, said
 
@@ -90,6 +90,7 @@ def log_ref_over_policy(x: Input) -> NDArray[np.float64]:
 
 # What the case calls an estimate of a question.
 NAMES: dict[tuple[str, str], str] = {("KL(ref||policy)", "k3"): "k3-with-inverted-ratio"}
+METHODS = {"|log r|": "abs"}
 
 
 def name_of(x: Input, letter: str) -> str:
@@ -102,6 +103,13 @@ def name_of(x: Input, letter: str) -> str:
         if math.isclose(estimate["mean"], value, rel_tol=1e-9)
     ]
     return ", ".join(dict.fromkeys(name for name in found if name != "auto"))
+
+
+def identified(x: Input, letter: str) -> str:
+    found = kb.audit.identify(
+        x["logged_values"][letter], logged(x), lengths=1, sampler=x["sampler"]
+    ).best
+    return METHODS.get(found.candidate.method, found.candidate.method)
 
 
 # 05
@@ -222,7 +230,7 @@ SAMPLED: Table = {
         "C": lambda x: name_of(x, "C"),
         "D": lambda x: name_of(x, "D"),
         "E": lambda x: name_of(x, "E"),
-        **later("explain", "B"),
+        "B": once("identify", lambda x: identified(x, "B")),
     },
     "05-k3-overflow-float32": {
         "k3_per_token_float64": lambda x: kb.k3(log_r(x)),

@@ -16,7 +16,7 @@ from kullback.formulas.weights import control
 from kullback.levels import segment_sums
 from kullback.reporting.document import document
 
-from .entries import Input, Table, later, log, no_question, once, refusal
+from .entries import Input, Table, log, no_question, once, refusal
 from .logs import codes, tool_turns
 
 # 10
@@ -108,6 +108,13 @@ def batches(x: Input) -> kb.Totals:
 
 def equal_batches(x: Input) -> float:
     return kb.totals(x["microbatch_token_mean_kl"], lengths=1).at("token_mean")
+
+
+def scaled(x: Input) -> str:
+    """What the logged value is of one sequence for each micro-batch."""
+    kl = np.array(x["microbatch_token_mean_kl"])[:, None]
+    log_probs = {"policy": 0.0 * kl - 1.0, "ref": -1.0 - kl}
+    return str(kb.audit.identify(x["logged_value"], log_probs, microbatches=len(kl)))
 
 
 # 59, 67
@@ -218,7 +225,7 @@ SEQUENCES: Table = {
     "17-logged-kl-scaled-twice": {
         "correct_value": equal_batches,
         "logged_over_correct": lambda x: x["logged_value"] / equal_batches(x),
-        **later("explain", "verdict"),
+        "verdict": once("identify", scaled),
     },
     "59-sequence-or-token-k3": {
         "exact_sequence_kl": lambda x: sequence_kl(x, "policy", "reference"),

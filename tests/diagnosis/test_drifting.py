@@ -155,3 +155,14 @@ def test_one_prompt_for_each_step_has_no_interval():
     run = small_steps(np.random.default_rng(3), START, steps=12, size=0.05, **lone)
     (check,) = told(batches_of(run)).checks
     assert (check.status, "more prompts" in check.reason) == ("not-possible", True)
+
+
+def test_a_step_that_is_infinite_is_not_taken_for_a_small_one():
+    batches = batches_of(run_of(True, 24))
+    holed = batches[5].log_probs["current"].copy()
+    holed[7] = -np.inf
+    batches[5] = replace(batches[5], log_probs={**batches[5].log_probs, "current": holed})
+    found = told(batches)
+    (check,) = found.checks
+    assert (found.findings, check.status) == ((), "not-possible")
+    assert check.reason.startswith("1 of 24 steps have no interval, the first is 5:")

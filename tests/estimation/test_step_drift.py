@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
+from kullback.columns import pack
 from kullback.estimation.step_drift import DriftByStep, drift_by_step, drift_questions
 from kullback.estimation.summary import summarize
+from kullback.experiments.tangent.steps import REFERENCE, walk
 from kullback.question import Question
 from kullback.worlds import Mixture, logged_by_step, small_steps
 from kullback.worlds.tables import drifted, zipf
@@ -190,3 +193,33 @@ def test_the_engine_stands_in_where_old_is_not_logged():
     found = drift_by_step(summary)
     assert found
     assert found.ratio == FOUND[True].ratio
+
+
+def test_what_overflows_has_no_number_and_no_warning():
+    batches = logged(RUNS[True])
+    huge = {role: np.where(values < -1, -1e308, values) for role, values in
+            batches[3].log_probs.items() if role != "old"}  # fmt: skip
+    batches[3] = replace(batches[3], log_probs={**batches[3].log_probs, **huge})
+    found = drift(batches)
+    assert math.isnan(found.largest)
+    assert found.shape == "unknown"
+
+
+def test_the_policies_of_the_experiment_on_small_steps_are_told_as_there():
+    """Steps of 0.01 nats by natural gradients, until the run ends at one token, 3.83 nats away."""
+    run = walk("natural")
+    policies = list(run.policies[:25])
+    rng = np.random.default_rng(0)
+    batches = []
+    for step, (old, current) in enumerate(pairwise(policies)):
+        tokens = rng.choice(len(old), size=1000, p=old)
+        sides = {"old": old, "current": current, "reference": REFERENCE}
+        log_probs = {role: np.log(p)[tokens] for role, p in sides.items()}
+        batch = pack(log_probs, lengths=1)
+        batches.append(replace(batch, labels={"step": np.full(len(tokens), step)}))
+    found = drift(batches)
+    assert found.shape == "straight"
+    assert found.steps[-1].total.low < run.drift()[24] < found.steps[-1].total.high
+    exact = sum(run.taken()[:24])
+    assert found.sum_of_steps == pytest.approx(exact, rel=0.05)
+    assert found.largest < run.drift()[24] / 100

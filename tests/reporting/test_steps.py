@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import json
+from importlib.resources import files
+
+import jsonschema
 import numpy as np
 import pytest
 
@@ -37,6 +41,14 @@ def test_the_steps_are_in_the_report_with_their_intervals(report):
     by = {one["question"]["text"]: one["by"]["step"] for one in report["questions"]}
     for one, cell in zip(run["steps"], by["KL(old||current)"], strict=True):
         assert one["step"]["mean"] == cell["estimates"]["auto"]["mean"]
+
+
+def test_the_report_is_what_its_schema_says(report):
+    schema = json.loads(files("kullback.reporting").joinpath("report.schema.json").read_text())
+    jsonschema.validate(report, schema)
+    (told,) = [one for one in report["findings"] if one["code"] == "drift-behind-small-steps"]
+    assert told["question"] is None  # no answer is wrong for it
+    assert all("drift-behind" not in str(one["trust"]) for one in report["questions"])
 
 
 def test_the_figure_has_three_lines_by_powers_of_ten(report):

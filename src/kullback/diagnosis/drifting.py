@@ -33,7 +33,7 @@ def diagnose_drift(summary: Summary) -> Diagnosis:
     ends = found and (found.largest, found.steps[0].total.high, found.steps[-1].total.low)
     reason = ""
     if found is None or not ends or any(end != end for end in ends):
-        reason = "steps have no interval: log more prompts of each"
+        reason = _unknown(found)
     elif not ends[0] > 0:
         reason = f"every {step} is 0: log current after the update, and not before it"
     if found is None or not ends or reason:
@@ -43,6 +43,15 @@ def diagnose_drift(summary: Summary) -> Diagnosis:
     findings = (_finding(found),) if far else ()
     status = "failed" if far else "passed"
     return Diagnosis(findings, (Check(CODE, str(total), status, _reason(found)),))
+
+
+def _unknown(found: DriftByStep | None) -> str:
+    """Which steps have no interval."""
+    steps = found.steps if found else ()
+    without = [one.name for one in steps if one.step.high != one.step.high]
+    told = f"{len(without)} of {len(steps)} steps have no interval" if without else "no interval"
+    more = f", the first is {without[0]}" if without else ""
+    return f"{told}{more}: log more prompts of each step; one infinite token has no interval either"
 
 
 def _reason(found: DriftByStep) -> str:

@@ -10,6 +10,8 @@ from itertools import pairwise
 from operator import add
 from typing import NamedTuple
 
+import numpy as np
+
 from kullback.estimation.compare import NO_CHANGE_KNOWN, Change, difference
 from kullback.estimation.estimate import Estimate, from_state
 from kullback.estimation.policies import sampler_of
@@ -91,10 +93,9 @@ class DriftByStep:
 
     @property
     def largest(self) -> float:
-        """The upper end of the largest step: a limit that no step is above. NaN: no intervals."""
-        return max(
-            (s.step.high for s in self.steps if s.step.high == s.step.high), default=math.nan
-        )
+        """The upper end of the largest step: none is above it. NaN if a step has no interval."""
+        highs = [one.step.high for one in self.steps]
+        return math.nan if any(map(math.isnan, highs)) else max(highs)
 
     def first_above(self, limit: float) -> str | None:
         """The first step after which the KL from the reference is above a limit, low end and all.
@@ -137,6 +138,7 @@ def drift_questions(summary: Summary) -> tuple[Question | None, Question | None]
     return next(iter(step), None), next(iter(total), None)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what overflows has no interval
 def drift_by_step(
     summary: Summary | Sequence[Summary], *, confidence: float = 0.95
 ) -> DriftByStep | None:

@@ -117,7 +117,11 @@ def test_one_step_is_no_run(name):
 
 @pytest.mark.parametrize(
     ("role", "said"),
-    [("current", "log the log-probs of current"), ("reference", "log-probs of reference, of a")],
+    [
+        ("current", "log log-probs of current, the policy after the step"),
+        ("reference", "log log-probs of reference, a policy that stays where the run began"),
+        ("old", "log log-probs of old or rollout, the policy before the step"),
+    ],
 )
 def test_what_is_not_logged_is_named(role, said):
     batches = [
@@ -138,7 +142,15 @@ def test_two_engines_alone_lack_both():
         for batch in batches_of(run_of(True, 4))
     ]  # fmt: skip
     (check,) = told(batches).checks
-    assert "log the log-probs of current and of reference" in check.reason
+    assert "of current, the policy after the step, of reference" in check.reason
+
+
+def test_what_was_logged_and_not_asked_is_to_be_asked():
+    asked = [Question("old", "reference"), WAY]
+    (check,) = diagnose_drift(
+        summarize(batches_of(run_of(True, 4)), questions=asked, by=["step"])
+    ).checks
+    assert (check.status, "were not both asked" in check.reason) == ("not-possible", True)
 
 
 def test_current_that_was_scored_before_the_update_has_no_steps():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
 from kullback.estimation.step_drift import DriftByStep, RunStep, drift_by_step, drift_questions
 from kullback.estimation.summary import Summary
@@ -19,39 +21,52 @@ SHAPES = {
 
 def diagnose_drift(summary: Summary) -> Diagnosis:
     """Whether the policy is many steps away from the reference, and no step was large."""
-    step, total = drift_questions(summary)
     axes = next(iter(summary.by.values()), {})
     if "step" not in axes or sum(isinstance(key, float) for key in axes["step"].cells) < 2:
         return Diagnosis()  # one step is no run
+    step, total = drift_questions(summary)
     if step is None or total is None:
-        role = "reference, of a policy that stays where the run began" if step else "current"
-        if not {"current", "reference"} & summary.columns.keys():
-            role = "current and of reference"
-        reason = f"the way of the policy over the steps is not there: log the log-probs of {role}"
-        return Diagnosis(checks=(Check(CODE, "the dump", "not-possible", reason),))
+        return _checked("the dump", "not-possible", _lacking(summary))
     found = drift_by_step(summary)
-    ends = found and (found.largest, found.steps[0].total.high, found.steps[-1].total.low)
-    reason = ""
-    if found is None or not ends or any(end != end for end in ends):
-        reason = _unknown(found)
-    elif not ends[0] > 0:
+    if found is None:
+        return _checked(str(total), "not-possible", "there are no two steps with numbers of both")
+    largest, far = found.largest, found.steps[-1].total.low - found.steps[0].total.high
+    if math.isnan(largest + far):
+        return _checked(str(total), "not-possible", _unknown(found))
+    if not largest > 0:
         reason = f"every {step} is 0: log current after the update, and not before it"
-    if found is None or not ends or reason:
-        return Diagnosis(checks=(Check(CODE, str(total), "not-possible", reason),))
-    largest, first, last = ends
-    far = last - first > MANY * largest
-    findings = (_finding(found),) if far else ()
-    status = "failed" if far else "passed"
-    return Diagnosis(findings, (Check(CODE, str(total), status, _reason(found)),))
+        return _checked(str(total), "not-possible", reason)
+    if far > MANY * largest:
+        return Diagnosis((_finding(found),)) + _checked(str(total), "failed", _reason(found))
+    return _checked(str(total), "passed", _reason(found))
 
 
-def _unknown(found: DriftByStep | None) -> str:
+def _checked(subject: str, status: str, reason: str) -> Diagnosis:
+    return Diagnosis(checks=(Check(CODE, subject, status, reason),))
+
+
+def _lacking(summary: Summary) -> str:
+    """What to log, or to ask, to see each step and the way."""
+    needed = ({"current"}, {"reference"}, {"old", "rollout"})
+    missing = [max(roles) for roles in needed if not roles & summary.columns.keys()]
+    if not missing:
+        return "KL(old||current) and KL(current||reference) were not both asked, per token"
+    said = {
+        "current": "of current, the policy after the step",
+        "reference": "of reference, a policy that stays where the run began",
+        "rollout": "of old or rollout, the policy before the step",
+    }
+    named = ", ".join(said[one] for one in missing)
+    return f"how far small steps lead is not known: log log-probs {named}"
+
+
+def _unknown(found: DriftByStep) -> str:
     """Which steps have no interval."""
-    steps = found.steps if found else ()
-    without = [one.name for one in steps if one.step.high != one.step.high]
-    told = f"{len(without)} of {len(steps)} steps have no interval" if without else "no interval"
-    more = f", the first is {without[0]}" if without else ""
-    return f"{told}{more}: log more prompts of each step; one infinite token has no interval either"
+    lost = [s.name for s in found.steps if math.isnan(s.step.high + s.total.high)]
+    return (
+        f"{len(lost)} of {len(found.steps)} steps have no interval, the first is {lost[0]}: log "
+        "more prompts of each step; one infinite token leaves none either"
+    )
 
 
 def _reason(found: DriftByStep) -> str:

@@ -31,9 +31,7 @@ ANSWERS: Table = SAMPLED | SEQUENCES | DISTRIBUTIONS | DENSITIES | GRADIENTS | N
 
 # Codes that a report on the log of a case tells, though nobody asks for its verdict.
 TOLD: Table = {
-    "14-packed-boundary-token": {
-        "packed-boundary": once("packed-boundary", lambda x: codes(packed(x)))
-    },
+    "14-packed-boundary-token": {"packed-boundary": lambda x: codes(packed(x))},
     "22-support-violation-and-epsilon": {
         "infinite-ratio": lambda x: findings(drawn(x["p"], 20, p=x["p"], q=x["q"]))
     },

@@ -13,7 +13,7 @@ from kullback.formulas.categorical import log_softmax
 from kullback.formulas.weights import weighted_k1, weighted_k3
 from kullback.losses.distill_terms import CLAIMS as DISTILLED
 
-from .entries import Input, Table, expected, log, no_question, once, refusal
+from .entries import Input, Table, expected, log, no_question, refusal
 from .logs import codes, dropout, step_0, temperature, two_temperatures
 from .probed import (
     at_identity,
@@ -205,8 +205,8 @@ DISTRIBUTIONS: Table = {
             log_probs_p=x["rollout_logprobs"],
             logits_q=np.array(x["trainer_logprobs"]) / x["sampling_temperature"],
         ),
-        "temperature_recovered": once("temperature-mismatch", temperature),
-        "verdict": once("temperature-mismatch", lambda x: codes(two_temperatures(x))),
+        "temperature_recovered": temperature,
+        "verdict": lambda x: codes(two_temperatures(x)),
     },
     "44-dropout-left-on": {
         "expected_kl_policy_ref": lambda x: np.mean(kl_of_masks(x)),
@@ -214,12 +214,12 @@ DISTRIBUTIONS: Table = {
             x["reference_logits"], x["reference_logits"]
         ),
         "share_of_masks_with_zero_kl": lambda x: np.mean(kl_of_masks(x) == 0),
-        "verdict": once("stochastic-forward", lambda x: codes(dropout(x))),
+        "verdict": lambda x: codes(dropout(x)),
     },
     "45-reference-is-not-the-start-policy": {
         "kl_step0_to_used_reference": lambda x: kb.divergence(x["start_policy"], x["base_model"]),
         "kl_step0_to_start_policy": lambda x: kb.divergence(x["start_policy"], x["start_policy"]),
-        "verdict": once("reference-not-start", lambda x: codes(step_0(x))),
+        "verdict": lambda x: codes(step_0(x)),
     },
     "66-invalid-actions-both-sides": {
         "kl_old_new": lambda x: kl_of_logits(x["old_logits"], x["new_logits"]),

@@ -37,9 +37,9 @@ def later(part: str, *asks: str) -> dict[str, Entry]:
     return dict.fromkeys(asks, Later(part))
 
 
-def once(name: str, entry: Callable[[Input], Any]) -> Entry:
-    """The entry, as soon as reports have the code or the auditor the function of this name."""
-    return entry if name in CODES or hasattr(kb.audit, name) else Later(f"doctor: {name}")
+def once(code: str, entry: Callable[[Input], Any]) -> Entry:
+    """The entry, as soon as reports have the code."""
+    return entry if code in CODES else Later(f"doctor: {code}")
 
 
 def no_question(why: str, *asks: str) -> dict[str, Entry]:

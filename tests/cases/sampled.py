@@ -12,7 +12,7 @@ import kullback as kb
 from kullback.formulas.weights import control
 from kullback.reporting.document import document
 
-from .entries import Input, Table, expected, log, no_question, once
+from .entries import Input, Table, expected, log, no_question
 from .logs import codes, engine_noise
 from .probed import naive_k3, said
 
@@ -109,6 +109,7 @@ def identified(x: Input, letter: str) -> str:
     found = kb.audit.identify(
         x["logged_values"][letter], logged(x), lengths=1, sampler=x["sampler"]
     ).best
+    assert found
     return METHODS.get(found.candidate.method, found.candidate.method)
 
 
@@ -230,7 +231,7 @@ SAMPLED: Table = {
         "C": lambda x: name_of(x, "C"),
         "D": lambda x: name_of(x, "D"),
         "E": lambda x: name_of(x, "E"),
-        "B": once("identify", lambda x: identified(x, "B")),
+        "B": lambda x: identified(x, "B"),
     },
     "05-k3-overflow-float32": {
         "k3_per_token_float64": lambda x: kb.k3(log_r(x)),
@@ -280,7 +281,7 @@ SAMPLED: Table = {
         "max_abs": largest,
         "k1_mean_over_its_standard_error": z_of_noise,
         **no_question("the band of the report is 0.8 to 1.2", "share_ratio_outside_band"),
-        "verdict": once("stochastic-forward", lambda x: codes(engine_noise(x))),
+        "verdict": lambda x: codes(engine_noise(x)),
     },
     "57-offpolicy-kl-to-reference": {
         "exact_kl_policy_ref": lambda x: kb.divergence(x["policy"], x["reference"]),

@@ -16,7 +16,7 @@ from kullback.formulas.weights import control
 from kullback.levels import segment_sums
 from kullback.reporting.document import document
 
-from .entries import Input, Table, log, no_question, once, refusal
+from .entries import Input, Table, log, no_question, refusal
 from .logs import codes, tool_turns
 
 # 10
@@ -189,7 +189,7 @@ SEQUENCES: Table = {
         ).at("token_mean"),
         "mean_kl_all_tokens": lambda x: kb.totals([x["per_token_kl"]]).at("token_mean"),
         **no_question("a discounted return is no KL", "returns_masked_kl", "returns_leaky_kl"),
-        "verdict": once("mask-covers-environment", lambda x: codes(tool_turns(x))),
+        "verdict": lambda x: codes(tool_turns(x)),
     },
     "13-retokenised-length-mismatch": {
         "lengths_agree": lambda x: not refusal(pack_both, x),
@@ -225,7 +225,7 @@ SEQUENCES: Table = {
     "17-logged-kl-scaled-twice": {
         "correct_value": equal_batches,
         "logged_over_correct": lambda x: x["logged_value"] / equal_batches(x),
-        "verdict": once("identify", scaled),
+        "verdict": scaled,
     },
     "59-sequence-or-token-k3": {
         "exact_sequence_kl": lambda x: sequence_kl(x, "policy", "reference"),

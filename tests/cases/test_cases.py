@@ -72,7 +72,8 @@ def test_each_verdict_that_is_asked_for_stands_in_the_map():
 @pytest.mark.parametrize("name", TOLD)
 def test_the_report_tells_the_fault_that_nobody_asks_for(name: str):
     for code, entry in TOLD[name].items():
-        assert not callable(entry) or code in entry(CASES[name]["input"])
+        assert callable(entry)
+        assert code in entry(CASES[name]["input"])
 
 
 @pytest.mark.parametrize(("name", "ask"), ANSWERED)

@@ -12,9 +12,9 @@ from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
 
 # The faults that this house accuses, each with the codes that may be named.
 NAMED = {
-    "temperature": {"sampler-mismatch"},
-    "top-k": {"sampler-mismatch"},
-    "top-p": {"sampler-mismatch"},
+    "temperature": {"temperature-mismatch"},
+    "top-k": {"sampler-truncated"},
+    "top-p": {"sampler-truncated"},
     "stale-sampler": {"negative-beyond-chance", "sampler-mismatch"},
     "wrong-sampler": {"negative-beyond-chance", "sampler-mismatch"},
     "shifted-by-one": {"shifted-by-one"},
@@ -23,6 +23,8 @@ NAMED = {
     "padding": {"mask-covers-padding"},
     "prompt": {"mask-covers-prompt"},
     "prompt-scored": {"mask-covers-prompt"},
+    "environment": {"mask-covers-environment"},
+    "packed": {"packed-boundary"},
     "sentinel": {"sentinel-inside-mask"},
     "nan": {"missing-values"},
     "probabilities": {"not-log-probs"},

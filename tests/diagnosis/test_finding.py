@@ -31,6 +31,13 @@ def test_only_an_accusing_code_accuses():
         "weight-missing",
         "weights-degenerate",
         "mean-owned-by-few",
+        "selected-on-outcome",
+        "stale",
+        "precision-floor",
+        "stochastic-forward",
+        "reference-not-start",
+        "end-not-counted",
+        "clamp-active",
         "too-few-clusters",
         "drift-behind-small-steps",
     }

@@ -78,6 +78,7 @@ def _tested(code: str, lesson: Lesson) -> str:
     if not CODES[code].accuses:
         return f"No rate is measured, since nobody is accused; {lesson.held_by} holds it."
     found = ", ".join(f"{fault} {count}" for fault, count in FOUND[code].items())
+    found = found or "none"
     return (
         f"On clean data it was told in {FALSE_ALARMS.get(code, 0)} of {CLEAN_REPORTS:,} reports. "
         f"Of {FAULTY_REPORTS} with each fault of kb.worlds it was told in: {found} "

@@ -14,6 +14,7 @@ from kullback.formulas.categorical import log_softmax
 from kullback.worlds.mixture import Mixture
 from kullback.worlds.tables import Table, drifted, kept_top_k, kept_top_p, tempered
 
+HEAD = 50  # log-probs of each prefix that are logged with faults of the sampling settings
 Inject = Callable[[Mixture, np.random.Generator], Columns]
 
 
@@ -26,9 +27,11 @@ class Fault:
     inject: Inject
 
 
-def drawn_from(world: Mixture, rng: np.random.Generator, log_probs: Table) -> Columns:
+def drawn_from(
+    world: Mixture, rng: np.random.Generator, log_probs: Table, top_k: int = 0
+) -> Columns:
     """Tokens of any distribution, logged as if the sampler had drawn them."""
-    return world.logged(world.draw(rng, log_probs))
+    return world.logged(world.draw(rng, log_probs), top_k=top_k)
 
 
 def older(world: Mixture, back: float = 0.7) -> Table:
@@ -145,6 +148,49 @@ def prompt_scored(columns: Columns, tokens: int = 8) -> Columns:
     )
 
 
+def environment_counted(
+    columns: Columns, rng: np.random.Generator, sampler: str, tokens: int = 6
+) -> Columns:
+    """Six tokens of every second sequence are a tool's: the sampler has 0, the others scored them.
+
+    Their ids differ each time, and the others give them three nats less than what stood there.
+    """
+    position, ids = _positions(columns), columns.tokens
+    assert ids is not None
+    length = np.repeat(columns.lengths, columns.lengths)
+    turn = (position >= 4) & (position < 4 + tokens) & (length > 4 + tokens)
+    turn &= columns.sequence_of_token % 2 == 0
+    log_probs = {
+        role: np.where(turn, 0.0 if role == sampler else values - 3.0, values)
+        for role, values in columns.log_probs.items()
+    }
+    drawn = np.where(turn, rng.integers(1, ids.max(), size=len(ids)), ids)
+    return replace(columns, log_probs=log_probs, tokens=drawn, token_bytes=None, text=None)
+
+
+def packed_wrongly(
+    world: Mixture, rng: np.random.Generator, role: str, per_row: int = 8
+) -> Columns:
+    """Eight sequences to a row; a role scored the first of each behind the last of the one before.
+
+    The log-prob of the next token that the last position of a sequence gives belongs to nobody.
+    """
+    draw = world.draw(rng, world.log_probs[world.sampler])
+    columns = world.logged(draw)
+    numbers = np.arange(len(columns.lengths))
+    first = columns.starts[numbers % per_row > 0]
+    values = np.array(columns.log_probs[role])
+    values[first] = world.log_probs[role][draw.contexts[first - 1], draw.tokens[first]]
+    packed = replace(columns, rows=numbers // per_row, within=numbers % per_row)
+    return replaced(packed, role, values)
+
+
+def rejected(columns: Columns, role: str, to: str, share: float = 0.02) -> Columns:
+    """The mask was cut where the log-ratio of one role to another is largest, on either side."""
+    size = np.abs(columns.log_probs[role] - columns.log_probs[to])
+    return replace(columns, mask=columns.mask & (size <= np.quantile(size, 1 - share)))
+
+
 def unnormalized(columns: Columns, role: str, log_normalizer: float = 1.0) -> Columns:
     """A role logged logits, of the sampled token and of its head."""
     ids, logs = columns.top_k[role]
@@ -204,13 +250,21 @@ def _other(world: Mixture) -> str:
 
 
 def _sampled(alter: Callable[[Table], Table]) -> Inject:
-    return lambda world, rng: drawn_from(world, rng, alter(world.log_probs[world.sampler]))
+    """The sampler drew from an altered table, and logged heads of its own one."""
 
-
-def _policy(role_of: Callable[[Mixture], str], alter: Callable[[Table], Table]) -> Inject:
     def inject(world: Mixture, rng: np.random.Generator) -> Columns:
-        role = role_of(world)
-        return with_policy(world, role, alter(world.log_probs[role])).sample(rng)
+        own = world.log_probs[world.sampler]
+        return drawn_from(world, rng, alter(own), top_k=min(HEAD, own.shape[1] - 1))
+
+    return inject
+
+
+def _policy(
+    role_of: Callable[[Mixture], str], alter: Callable[[Table], Table], top_k: int = 0
+) -> Inject:
+    def inject(world: Mixture, rng: np.random.Generator) -> Columns:
+        role, k = role_of(world), min(top_k, world.shape[1] - 1)
+        return with_policy(world, role, alter(world.log_probs[role])).sample(rng, top_k=k)
 
     return inject
 
@@ -229,7 +283,7 @@ FAULTS: dict[str, Fault] = {
     "trainer-temperature": Fault(
         "the sampler drew and logged at temperature 0.8, the trainer scored at 1",
         "temperature-mismatch",
-        _policy(lambda world: world.sampler, lambda log_p: tempered(log_p, 0.8)),
+        _policy(lambda world: world.sampler, lambda log_p: tempered(log_p, 0.8), top_k=HEAD),
     ),
     "top-k": Fault(
         "the sampler drew from its 20 likeliest tokens and logged its raw log-probs",
@@ -296,6 +350,21 @@ FAULTS: dict[str, Fault] = {
         "the mask covers 8 prompt tokens, and every role scored them",
         "mask-covers-prompt",
         _log(lambda columns, _, __: prompt_scored(columns)),
+    ),
+    "environment": Fault(
+        "the mask covers a tool's tokens in the middle, where the sampler's log-prob is 0",
+        "mask-covers-environment",
+        lambda world, rng: environment_counted(world.sample(rng), rng, world.sampler),
+    ),
+    "packed": Fault(
+        "one role scored the first tokens of packed sequences behind the sequence before",
+        "packed-boundary",
+        lambda world, rng: packed_wrongly(world, rng, _other(world)),
+    ),
+    "rejected": Fault(
+        "the mask leaves out the 2 % of the tokens with the largest log-ratios",
+        "selected-on-outcome",
+        _log(lambda columns, sampler, other: rejected(columns, other, sampler)),
     ),
     "sentinel": Fault(
         "every 50th log-prob of the sampler is −9999, inside the mask",

@@ -55,7 +55,7 @@ class Line:
 
 def line(state: SlopeState) -> Line | None:
     """The line through the heads of a pair; None where they say nothing."""
-    from scipy.stats import beta
+    from scipy.special import betainc
 
     xx, xy, yy = (state.total(term) for term in ("xx", "xy", "yy"))
     prefixes, entries = (int(state.total(term)) for term in ("prefixes", "entries"))
@@ -67,7 +67,9 @@ def line(state: SlopeState) -> Line | None:
     residual = state.by_group("xy") - slope * state.by_group("xx")
     groups = int((state.by_group("xx") > 0).sum())
     error = float(np.sqrt((residual**2).sum() * groups / max(groups - 1, 1))) / xx
-    chance = float(beta.cdf(left / apart, (entries - prefixes - 1) / 2, 0.5)) if apart > 0 else 1.0
+    # What is left over of differences without direction, as a share, has a beta law.
+    half = (entries - prefixes - 1) / 2
+    chance = float(betainc(half, 0.5, min(left / apart, 1.0))) if apart > 0 else 1.0
     return Line(slope, error, explained, chance, prefixes, entries)
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kullback.estimation.drift import Drift, split_drift
     from kullback.estimation.estimate import Estimate, estimate
     from kullback.estimation.policies import PolicyPair, policy_questions, policy_table
+    from kullback.estimation.step_drift import DriftByStep, drift_by_step
     from kullback.estimation.summary import Summary, summarize
     from kullback.explaining.explain import explain
     from kullback.explaining.explanation import Explanation
@@ -54,6 +55,7 @@ _HOMES = {
     "estimation.drift": ("Drift", "split_drift"),
     "estimation.estimate": ("Estimate", "estimate"),
     "estimation.policies": ("PolicyPair", "policy_questions", "policy_table"),
+    "estimation.step_drift": ("DriftByStep", "drift_by_step"),
     "estimation.summary": ("Summary", "summarize"),
     "explaining.explain": ("explain",),
     "explaining.explanation": ("Explanation",),
@@ -81,6 +83,7 @@ __all__ = [
     "Comparison",
     "Diagnosis",
     "Drift",
+    "DriftByStep",
     "Dump",
     "Estimate",
     "Evidence",
@@ -106,6 +109,7 @@ __all__ = [
     "dictionary",
     "distill",
     "divergence",
+    "drift_by_step",
     "entropy",
     "estimate",
     "exact",

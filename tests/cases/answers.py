@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from .densities import DENSITIES
 from .distributions import DISTRIBUTIONS
-from .entries import Table, later
+from .entries import Table, later, once
 from .gradients import GRADIENTS
-from .sampled import SAMPLED
+from .logs import codes, packed, run_away
+from .sampled import SAMPLED, drawn, findings
 from .sequences import SEQUENCES
 
 NOT_YET: Table = {
@@ -14,7 +15,8 @@ NOT_YET: Table = {
         "control", "invalid_all_rejected", "coef_after_readings", "n_negative_readings"
     ),
     "20-kl-coefficient-runs-to-infinity": {
-        **later("control", "coef_after_10", "verdict"),
+        "verdict": once("controller-saturated", run_away),
+        **later("control", "coef_after_10"),
         **later("control", "updates_until_float32_inf", "updates_until_float64_inf"),
     },
     "49-where-the-stop-check-sits": {
@@ -27,10 +29,24 @@ NOT_YET: Table = {
 
 ANSWERS: Table = SAMPLED | SEQUENCES | DISTRIBUTIONS | DENSITIES | GRADIENTS | NOT_YET
 
+# Codes that a report on the log of a case tells, though nobody asks for its verdict.
+TOLD: Table = {
+    "14-packed-boundary-token": {"packed-boundary": lambda x: codes(packed(x))},
+    "22-support-violation-and-epsilon": {
+        "infinite-ratio": lambda x: findings(drawn(x["p"], 20, p=x["p"], q=x["q"]))
+    },
+}
+
 # What a case calls its verdict, and what kullback says: a finding, a check, a claim, a refusal.
 VERDICTS = {
     "negative-k1-within-sampling-noise": "negative-beyond-chance passed",
     "sampler-is-not-the-policy": "negative-beyond-chance",
+    "temperature-not-applied": "temperature-mismatch",
+    "stochastic-forward-pass": "stochastic-forward",
+    "zero-mean-numeric-noise": "stochastic-forward",  # two evaluations differ, and k1 is near 0
+    "reference-differs-from-start": "reference-not-start",
+    "controller-saturated-target-unreachable": "controller-saturated",
+    "environment-tokens-carry-kl": "mask-covers-environment",
     "needs-importance-weight": "negative-beyond-chance",
     "mask-includes-padding": "mask-covers-padding",
     "refuse-misaligned-dump": "lists of one row must be of one length",
@@ -38,9 +54,13 @@ VERDICTS = {
     "mean-dominated-by-few-tokens": "mean-owned-by-few",
     "inputs-not-normalised": "expected probabilities >= 0 that sum to 1",
     "truncated-sum-is-not-a-divergence": "expected probabilities >= 0 that sum to 1",
+    "k3-overflow-in-low-precision": "In float32 its value is not finite where reference/current",
+    "inverted-ratio-estimates-neither-direction": "for current's its ratio is inverted",
+    "fails-identity-test": "Where all policies agree it is 0.7183 and not 0",
     "finite-in-log-space": "a number",
     "not-absolutely-continuous": "infinite",
     "expected-gradient-is-zero-only-noise": "noise around zero",
     "gradient-of-forward-kl": "the gradient of KL(q||p), the other direction",
+    "divided-by-microbatch-count-twice": "mean over tokens × 1/micro-batches",
     "matched-form-vanishes-at-endpoints-swapped-form-reaches-kl": ("0 to 0; KL(T||S) to KL(S||T)"),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 import kullback as kb
 from kullback.formulas import gaussian, gaussian_shape
 
-from .entries import Input, Table, later, no_question
+from .entries import Input, Table, no_question
 
 
 def normal(spoken: str | dict[str, float]) -> tuple[float, float]:
@@ -35,6 +36,15 @@ def kl_old_new(x: Input) -> Any:
 def shape_old_new(x: Input) -> kb.Shape:
     (mean_p, std_p), (mean_q, std_q) = normal(x["old"]), normal(x["new"])
     return gaussian_shape.shape(mean_p=mean_p, std_p=std_p, mean_q=mean_q, std_q=std_q)
+
+
+def threshold(x: Input) -> float:
+    return x["target_kl"] * x["factor"]
+
+
+def mean_k1(x: Input) -> NormalDist:
+    """How the mean of k1 over a batch is spread: k1 is linear in the action, and so normal."""
+    return NormalDist(kl_old_new(x), math.sqrt(shape_old_new(x).variance_k1 / x["batch"]))
 
 
 def after_tanh_as_before(x: Input) -> bool:
@@ -83,8 +93,10 @@ DENSITIES: Table = {
         "exact_kl_old_new": kl_old_new,
         "sd_of_k1_mean": lambda x: math.sqrt(shape_old_new(x).variance_k1 / x["batch"]),
         "sd_of_k3_mean": lambda x: math.sqrt(shape_old_new(x).variance_k3 / x["batch"]),
-        **later("control", "threshold", "should_stop"),
-        **later("control", "prob_k1_mean_below_threshold", "prob_k1_mean_negative"),
+        "threshold": threshold,
+        "should_stop": lambda x: bool(kl_old_new(x) > threshold(x)),
+        "prob_k1_mean_below_threshold": lambda x: mean_k1(x).cdf(threshold(x)),
+        "prob_k1_mean_negative": lambda x: mean_k1(x).cdf(0.0),
     },
     "51-std-variance-logvar-confusion": {
         "if_std": lambda x: kl_to_standard(x, x["output_value"]),
@@ -115,6 +127,6 @@ DENSITIES: Table = {
         "kl_old_new": kl_old_new,
         "kl_new_old": lambda x: kl_of_normals(normal(x["new"]), normal(x["old"])),
         **no_question("deviations are never squared in float32", "float32_variance_underflows"),
-        **later("doctor", "verdict"),
+        **no_question("two numbers, one for each direction, and no fault of a log", "verdict"),
     },
 }

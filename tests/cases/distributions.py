@@ -13,7 +13,17 @@ from kullback.formulas.categorical import log_softmax
 from kullback.formulas.weights import weighted_k1, weighted_k3
 from kullback.losses.distill_terms import CLAIMS as DISTILLED
 
-from .entries import Input, Table, expected, later, log, no_question, refusal
+from .entries import Input, Table, expected, log, no_question, refusal
+from .logs import codes, dropout, step_0, temperature, two_temperatures
+from .probed import (
+    at_identity,
+    direction,
+    exp_of_ratio,
+    inverted_k3,
+    said,
+    student_first,
+    teacher_first,
+)
 
 
 def size(value: float) -> str:
@@ -116,7 +126,7 @@ DISTRIBUTIONS: Table = {
         "kl_via_float32_probabilities": kl_of_float32,
         "verdict": lambda x: size(kl_of_logits(x["old_logits"], x["new_logits"])),
         **no_question("a limit of the number format", "new_prob_of_action_1_in_float32"),
-        **later("losses", "zero_coef_times_that"),
+        **no_question("nobody multiplies by an infinite KL to learn of it", "zero_coef_times_that"),
     },
     "22-support-violation-and-epsilon": {
         "kl_p_q": lambda x: kb.divergence(x["p"], x["q"]),
@@ -136,7 +146,8 @@ DISTRIBUTIONS: Table = {
     "24-kl-div-argument-order": {
         "A_value": lambda x: kl_of_logits(x["teacher_logits"], x["student_logits"]),
         "B_value": lambda x: kl_of_logits(x["student_logits"], x["teacher_logits"]),
-        **later("audit", "A_direction", "B_direction"),
+        "A_direction": lambda _: direction(student_first),
+        "B_direction": lambda _: direction(teacher_first),
     },
     "28-jsd-beta-endpoints-vanish": {
         "forward_kl_T_S": lambda x: kb.divergence(x["teacher"], x["student"]),
@@ -178,11 +189,13 @@ DISTRIBUTIONS: Table = {
         "inverted_equals_chi2_minus_kl": lambda x: (
             kb.divergence(x["p"], x["q"], "chi2") - kb.divergence(x["p"], x["q"])
         ),
-        **later("audit", "verdict"),
+        "verdict": lambda _: said(inverted_k3),
     },
     "38-nonzero-at-identity": {
         "correct_values": lambda x: kb.k3(log(x["ratio_new_over_old"])),
-        **later("audit", "found_values", "found_value_at_identity", "verdict"),
+        "found_value_at_identity": at_identity,
+        "verdict": lambda _: said(exp_of_ratio),
+        **no_question("the formula is given, and is no estimate", "found_values"),
     },
     "39-temperature-missing-in-trainer": {
         "kl_rollout_trainer": lambda x: kb.exact(
@@ -192,7 +205,8 @@ DISTRIBUTIONS: Table = {
             log_probs_p=x["rollout_logprobs"],
             logits_q=np.array(x["trainer_logprobs"]) / x["sampling_temperature"],
         ),
-        **later("doctor", "temperature_recovered", "verdict"),
+        "temperature_recovered": temperature,
+        "verdict": lambda x: codes(two_temperatures(x)),
     },
     "44-dropout-left-on": {
         "expected_kl_policy_ref": lambda x: np.mean(kl_of_masks(x)),
@@ -200,12 +214,12 @@ DISTRIBUTIONS: Table = {
             x["reference_logits"], x["reference_logits"]
         ),
         "share_of_masks_with_zero_kl": lambda x: np.mean(kl_of_masks(x) == 0),
-        **later("doctor", "verdict"),
+        "verdict": lambda x: codes(dropout(x)),
     },
     "45-reference-is-not-the-start-policy": {
         "kl_step0_to_used_reference": lambda x: kb.divergence(x["start_policy"], x["base_model"]),
         "kl_step0_to_start_policy": lambda x: kb.divergence(x["start_policy"], x["start_policy"]),
-        **later("doctor", "verdict"),
+        "verdict": lambda x: codes(step_0(x)),
     },
     "66-invalid-actions-both-sides": {
         "kl_old_new": lambda x: kl_of_logits(x["old_logits"], x["new_logits"]),
@@ -217,8 +231,11 @@ DISTRIBUTIONS: Table = {
         "renormalised_on_columns": lambda x: log_softmax(
             columns(x, np.array(x["identity_check"]["logits"]))
         ),
-        **later("memory", "bytes_bf16_full", "bytes_float32_full", "gib_float32_full"),
-        **later("memory", "bytes_float32_chunk", "bytes_float32_gathered_k"),
+        **no_question(
+            "sizes of arrays, which kb.whole_vocabulary does not make",
+            *("bytes_bf16_full", "bytes_float32_full", "gib_float32_full"),
+            *("bytes_float32_chunk", "bytes_float32_gathered_k"),
+        ),
     },
     "73-hole-or-smooth-estimator-choice": {
         "kl_hole": lambda x: kb.shape(x["p_hole"], x["q"]).kl_pq,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import kullback as kb
+from kullback.diagnosis.finding import CODES
 
 Input = dict[str, Any]
 
@@ -34,6 +35,11 @@ Table = dict[str, dict[str, Entry]]  # by case and ask
 
 def later(part: str, *asks: str) -> dict[str, Entry]:
     return dict.fromkeys(asks, Later(part))
+
+
+def once(code: str, entry: Callable[[Input], Any]) -> Entry:
+    """The entry, as soon as reports have the code."""
+    return entry if code in CODES else Later(f"doctor: {code}")
 
 
 def no_question(why: str, *asks: str) -> dict[str, Entry]:

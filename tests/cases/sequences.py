@@ -16,7 +16,8 @@ from kullback.formulas.weights import control
 from kullback.levels import segment_sums
 from kullback.reporting.document import document
 
-from .entries import Input, Table, later, log, no_question, refusal
+from .entries import Input, Table, log, no_question, refusal
+from .logs import codes, tool_turns
 
 # 10
 
@@ -28,9 +29,14 @@ def until_eos(x: Input) -> NDArray[np.bool_]:
 
 
 def findings_of_ten(x: Input) -> list[str]:
-    """What is found in a log of ten such batches under the wrong mask."""
+    """What is found in a log of ten such batches under the wrong mask.
+
+    The policy is not certain of its tokens, and does not expect padding.
+    """
     kl, mask = np.tile(x["per_token_kl"], (10, 1)), np.tile(until_eos(x), (10, 1))
-    columns = kb.pack({"policy": np.full(kl.shape, -1.0), "ref": -1.0 - kl}, mask=mask)
+    drawn = np.random.default_rng(0).uniform(-3.0, -0.5, size=kl.shape)
+    log_p = np.where(np.tile(x["attention"], (10, 1)), drawn, -11.5)
+    columns = kb.pack({"policy": log_p, "ref": log_p - kl}, mask=mask)
     columns = replace(columns, tokens=np.tile(x["tokens"], (10, 1)).ravel())
     return [finding["code"] for finding in document(kb.summarize([columns]))["findings"]]
 
@@ -48,6 +54,17 @@ def read_both(x: Input) -> list[kb.Columns]:
         path = Path(folder) / "rollouts.jsonl"
         path.write_text(json.dumps(row) + "\n", encoding="utf-8")
         return list(kb.read(path, strict=True))
+
+
+def best_offset(x: Input) -> int:
+    """Where the trainer's tokens are likest to the rollout's, by k2: half the mean square."""
+    rollout, trainer = x["rollout_logprob"], x["trainer_logprob"]
+    size = len(trainer)
+    found = [
+        kb.estimate(log_p=rollout[at : at + size], log_q=trainer, lengths=1, method="k2").mean
+        for at in range(len(rollout) - size + 1)
+    ]
+    return int(np.argmin(found))
 
 
 # 14
@@ -91,6 +108,13 @@ def batches(x: Input) -> kb.Totals:
 
 def equal_batches(x: Input) -> float:
     return kb.totals(x["microbatch_token_mean_kl"], lengths=1).at("token_mean")
+
+
+def scaled(x: Input) -> str:
+    """What the logged value is of one sequence for each micro-batch."""
+    kl = np.array(x["microbatch_token_mean_kl"])[:, None]
+    log_probs = {"policy": 0.0 * kl - 1.0, "ref": -1.0 - kl}
+    return str(kb.audit.identify(x["logged_value"], log_probs, microbatches=len(kl)))
 
 
 # 59, 67
@@ -165,7 +189,7 @@ SEQUENCES: Table = {
         ).at("token_mean"),
         "mean_kl_all_tokens": lambda x: kb.totals([x["per_token_kl"]]).at("token_mean"),
         **no_question("a discounted return is no KL", "returns_masked_kl", "returns_leaky_kl"),
-        **later("doctor", "verdict"),
+        "verdict": lambda x: codes(tool_turns(x)),
     },
     "13-retokenised-length-mismatch": {
         "lengths_agree": lambda x: not refusal(pack_both, x),
@@ -175,7 +199,7 @@ SEQUENCES: Table = {
             "mean_abs_diff_at_offset_0",
             "mean_abs_diff_at_best_offset",
         ),
-        **later("doctor", "best_offset_of_trainer_in_rollout"),
+        "best_offset_of_trainer_in_rollout": best_offset,
     },
     "14-packed-boundary-token": {
         "k1_token_mean_correct": lambda x: packed_mean(x, "k1", correct=True),
@@ -201,7 +225,7 @@ SEQUENCES: Table = {
     "17-logged-kl-scaled-twice": {
         "correct_value": equal_batches,
         "logged_over_correct": lambda x: x["logged_value"] / equal_batches(x),
-        **later("explain", "verdict"),
+        "verdict": scaled,
     },
     "59-sequence-or-token-k3": {
         "exact_sequence_kl": lambda x: sequence_kl(x, "policy", "reference"),

@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .answers import ANSWERS, DENSITIES, DISTRIBUTIONS, NOT_YET, SAMPLED, SEQUENCES, VERDICTS
+from .answers import (
+    ANSWERS,
+    DENSITIES,
+    DISTRIBUTIONS,
+    NOT_YET,
+    SAMPLED,
+    SEQUENCES,
+    TOLD,
+    VERDICTS,
+)
 from .entries import Later, NoQuestion
 from .gradients import GRADIENTS
 
@@ -33,10 +42,7 @@ ENTRIES = {
     (case, ask): entry for case, entries in ANSWERS.items() for ask, entry in entries.items()
 }
 ANSWERED = {key: entry for key, entry in ENTRIES.items() if callable(entry)}
-LATER = {
-    "audit", "control", "doctor", "explain", "losses", "memory",
-    "report",
-}  # fmt: skip
+LATER = {"control", "doctor"}
 
 
 def test_each_ask_of_each_case_stands_in_the_table_once():
@@ -49,13 +55,25 @@ def test_each_ask_of_each_case_stands_in_the_table_once():
 
 def test_what_is_not_answered_has_its_reason():
     rest = [entry for entry in ENTRIES.values() if not callable(entry)]
-    assert {one.part.partition(":")[0] for one in rest if isinstance(one, Later)} == LATER
+    assert {one.part.partition(":")[0] for one in rest if isinstance(one, Later)} <= LATER
     assert all(one.why for one in rest if isinstance(one, NoQuestion))
 
 
-def test_each_verdict_of_the_map_is_one_that_is_asked_for():
-    asked = {CASES[case]["expected"][ask] for case, ask in ANSWERED if ask == "verdict"}
+def test_each_verdict_that_is_asked_for_stands_in_the_map():
+    verdicts = [key for key in ENTRIES if key[1] == "verdict"]
+    asked = {
+        CASES[case]["expected"][ask]
+        for case, ask in verdicts
+        if not isinstance(ENTRIES[case, ask], NoQuestion)
+    }
     assert asked == VERDICTS.keys()
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_the_report_tells_the_fault_that_nobody_asks_for(name: str):
+    for code, entry in TOLD[name].items():
+        assert callable(entry)
+        assert code in entry(CASES[name]["input"])
 
 
 @pytest.mark.parametrize(("name", "ask"), ANSWERED)

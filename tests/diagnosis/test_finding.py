@@ -39,6 +39,7 @@ def test_only_an_accusing_code_accuses():
         "end-not-counted",
         "clamp-active",
         "too-few-clusters",
+        "drift-behind-small-steps",
     }
 
 

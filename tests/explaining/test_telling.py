@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kullback.diagnosis import limits, reading_faults
+from kullback.diagnosis import drifting, limits, reading_faults
 from kullback.diagnosis.finding import CODES
 from kullback.estimation import conditions
 from kullback.explaining.telling import TELLING
@@ -27,5 +27,6 @@ def test_thresholds_are_those_of_the_code_that_tells():
         "weights-degenerate": f"below {conditions.FEW_LEFT:.0%}",
         "mean-owned-by-few": f"own {limits.OWNED:.0%}",
         "too-few-clusters": f"below {conditions.FEW_CLUSTERS}",
+        "drift-behind-small-steps": f"above {drifting.MANY:g} times",
     }.items():
         assert threshold in TELLING[code].test, code

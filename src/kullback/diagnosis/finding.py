@@ -54,6 +54,7 @@ CODES = {
     "clamp-active": Code("a clamp cuts off what the KL is made of", False),
     "end-not-counted": Code("the token that ends a sequence is not counted throughout", False),
     "too-few-clusters": Code("too few prompts for the interval to hold what it says", False),
+    "drift-behind-small-steps": Code("small steps have led far from the reference", False),
 }
 
 

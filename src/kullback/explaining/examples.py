@@ -22,9 +22,9 @@ from kullback.diagnosis.reading_faults import diagnose_reading
 from kullback.dumps import read
 from kullback.estimation.summary import summarize
 from kullback.question import Question
-from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
+from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture, logged_by_step, small_steps
 from kullback.worlds.faults import replaced, rounded_to_bf16, with_policy
-from kullback.worlds.tables import drifted
+from kullback.worlds.tables import drifted, zipf
 
 SEED = 0
 PROMPTS = 64  # enough of them for no note on the interval
@@ -241,6 +241,22 @@ def _selected() -> Example:
     )
 
 
+def _small_steps() -> Example:
+    """Thirty steps of 0.001 nats, all in one direction, and the first three of them."""
+    start = zipf(np.random.default_rng(SEED), contexts=32, alphabet=200)
+    rng = np.random.default_rng(SEED)
+    run = small_steps(rng, start, steps=30, size=0.05, prompts=32, max_length=50)
+    batches = logged_by_step(rng, run)
+    tokens = sum(map(len, batches))
+    return Example(
+        told=f"Simulated ({len(run)} steps in one direction, 32 prompts each, {tokens} tokens, "
+        f"seed {SEED}).",
+        diagnosis=diagnose(summarize(batches, by=["step"])),
+        clean="after three steps",
+        twin=diagnose(summarize(batches[:3], by=["step"])),
+    )
+
+
 ROW = {"log_probs.rollout": [-1.2, -0.5, -0.1], "log_probs.current": [-1.5, -0.4, -0.2]}
 
 
@@ -306,4 +322,5 @@ _FROM_WORLDS: dict[str, Callable[[], Example]] = {
     "stochastic-forward": _in_loop("dropout", "without dropout"),
     "precision-floor": _precision_floor,
     "selected-on-outcome": _selected,
+    "drift-behind-small-steps": _small_steps,
 }

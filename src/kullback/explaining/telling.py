@@ -13,6 +13,7 @@ from kullback.diagnosis import (
     reshaped,
     selection,
 )
+from kullback.diagnosis.drifting import LARGE, MANY
 from kullback.diagnosis.limits import MANY_TOKENS, OWNED
 from kullback.diagnosis.reading_faults import TOLERATED
 from kullback.diagnosis.sampler_tests import ALPHA, FLOAT32_FLOOR
@@ -166,5 +167,16 @@ TELLING = {
         harmless="If you only ask about these very prompts, the interval for new ones is not what "
         "you need; and where prompts hardly differ, it holds nearly as said.",
         held_by=_LIMITS,
+    ),
+    "drift-behind-small-steps": Lesson(
+        means="No step of the policy was large, and it is far from the reference. KL is about the "
+        "square of a distance and does not add up: n steps of KL δ in one direction are n² δ away, "
+        "in random directions n δ. A limit on the step bounds neither.",
+        test=f"The low end of the KL from the reference after the last step, less its high end "
+        f"after the first, is above {MANY:g} times the largest upper end of a step. A warning "
+        f"above {LARGE:g} nats per token, else a note.",
+        harmless="To leave the reference is what training is for. It matters if a limit on the "
+        "step (a target KL, a trust region) was to keep the policy near it: then it does not.",
+        held_by="tests/diagnosis/test_drifting.py",
     ),
 }

@@ -2,7 +2,8 @@
 
 `Tabular` (every sequence enumerated), `Mixture` (like a language model's tokens) and `Gaussian`
 each have roles, a sampler, `exact(question)` and `sample(rng)`. `CLEAN_WORLDS` holds honest ones,
-`FAULTS` what goes wrong between a sampler and its log.
+`FAULTS` what goes wrong between a sampler and its log. `small_steps` is a run: a world for each
+step of a policy that moves.
 
 Example:
     >>> import numpy as np
@@ -22,6 +23,7 @@ from kullback.worlds.fault import Fault
 from kullback.worlds.faults import FAULTS
 from kullback.worlds.gaussian import Gaussian
 from kullback.worlds.mixture import Mixture
+from kullback.worlds.runs import logged_by_step, small_steps
 from kullback.worlds.tabular import Tabular, three_tokens
 
 __all__ = [
@@ -32,5 +34,7 @@ __all__ = [
     "Mixture",
     "Tabular",
     "World",
+    "logged_by_step",
+    "small_steps",
     "three_tokens",
 ]

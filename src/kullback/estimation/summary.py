@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -37,8 +37,9 @@ from kullback.estimation.tail_state import TailState
 from kullback.estimation.tempered_state import TemperedState
 from kullback.question import Question, default_questions, presumed_sampler
 
-K = TypeVar("K")
 T = TypeVar("T")
+
+NOT_STATES = ("cluster_kind", "by", "refused")  # fields of a summary that do not simply add
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,39 +177,16 @@ class Summary:
         refused = self.refused | other.refused
         if _axes(self.by, refused) != _axes(other.by, refused):
             raise ValueError("the two sides are split by different axes: split both alike")
-        return Summary(
-            questions=_added(self.questions, other.questions),
-            misspelled=_added(self.misspelled, other.misspelled),
-            weighted=_added(self.weighted, other.weighted),
-            columns=_added(self.columns, other.columns),
-            samplers=_added(self.samplers, other.samplers),
-            distributions=_added(self.distributions, other.distributions),
-            openings=_added(self.openings, other.openings),
-            closings=_added(self.closings, other.closings),
-            shared=_added(self.shared, other.shared),
-            repeats=self.repeats + other.repeats,
-            spelling=self.spelling + other.spelling,
-            padding=self.padding + other.padding,
-            tempered=_added(self.tempered, other.tempered),
-            cuts=_added(self.cuts, other.cuts),
-            slopes=_added(self.slopes, other.slopes),
-            again=self.again + other.again,
-            start=self.start + other.start,
-            age=self.age + other.age,
-            outcomes=self.outcomes + other.outcomes,
-            tails=self.tails + other.tails,
-            stretches=_added(self.stretches, other.stretches),
-            masks=self.masks + other.masks,
-            rejections=_added(self.rejections, other.rejections),
-            boundaries=_added(self.boundaries, other.boundaries),
-            clamps=_added(self.clamps, other.clamps),
-            cluster_kind=self.cluster_kind,
-            by={
-                q: {a: axes[a] + other.by[q][a] for a in axes if a not in refused}
-                for q, axes in self.by.items()
-            },
-            refused=refused,
-        )
+        states = {
+            field.name: _sum(getattr(self, field.name), getattr(other, field.name))
+            for field in fields(self)
+            if field.name not in NOT_STATES
+        }
+        by = {
+            q: {a: axes[a] + other.by[q][a] for a in axes if a not in refused}
+            for q, axes in self.by.items()
+        }
+        return replace(self, **states, by=by, refused=refused)
 
 
 def _axes(
@@ -228,10 +206,11 @@ def _weighted(
                 yield asked, Question(asked.p, asked.q, engine, level=asked.level)
 
 
-def _added(a: dict[K, Any], b: dict[K, Any]) -> dict[K, Any]:
-    """The entries of either side; of a key that both have, the sum."""
-    both = {key: a[key] + b[key] for key in a if key in b}
-    return a | b | both
+def _sum(a: Any, b: Any) -> Any:
+    """Of two states their sum; of two sets of them, the entries of either and sums of both."""
+    if not isinstance(a, dict):
+        return a + b
+    return a | b | {key: a[key] + b[key] for key in a if key in b}
 
 
 def summarize(

@@ -1,0 +1,111 @@
+"""What a logged series is, by its name in the dictionary and by the values that it takes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from kullback.dictionary import Metric, find
+from kullback.diagnosis.log_profile import Profile, profile
+from kullback.logs.step_log import Series, StepLog
+
+# Nats that the mean of k3, written as exp(x) − 1 − x, can be below 0 by rounding.
+ROUNDED = 2.0**-22  # in float32
+COARSE = 2.0**-7  # in bfloat16
+_KL = re.compile(r"(^|[^a-z])kl([^a-z]|d$|div|$)|kullback", re.IGNORECASE)
+_COEFFICIENT = re.compile(r"coef|beta|kl_ctl|kl_weight|kl_scale", re.IGNORECASE)
+# A series of another figure than the mean: of the largest token, of the spread, …
+_FIGURE = re.compile(r"(^|[/_.-])(max|min|std|var|median|p\d+|q\d+|count|grad|time|target)s?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A series and what it can be.
+
+    Args:
+        series: The series.
+        kind: ``kl``, or ``coefficient`` (what multiplies a KL).
+        metrics: The entries of the dictionary that have its name and fit its values.
+        excluded: Those that have its name and do not fit: it is negative, and they cannot be.
+        profile: How it runs.
+    """
+
+    series: Series
+    kind: str
+    metrics: tuple[Metric, ...]
+    excluded: tuple[Metric, ...]
+    profile: Profile
+
+    @property
+    def name(self) -> str:
+        """Its name in the log."""
+        return self.series.name
+
+    @property
+    def known(self) -> tuple[Metric, ...]:
+        """All entries of its name."""
+        return self.metrics + self.excluded
+
+    def agreed(self, field: str) -> object:
+        """What all entries say of a field; None where they differ, or there are none."""
+        said = {getattr(one, field) for one in self.metrics}
+        return said.pop() if len(said) == 1 else None
+
+    @property
+    def said(self) -> str:
+        """What it is, in one line: methods, questions and frameworks."""
+        if not self.known:
+            return "not in the dictionary: called a KL by its name alone"
+        if not self.metrics:
+            return f"by its name {_which(self.excluded)}, which its values do not fit"
+        said = _which(self.metrics)
+        return f"{said}; not {_which(self.excluded)}" if self.excluded else said
+
+
+def _which(metrics: tuple[Metric, ...]) -> str:
+    """The entries, those of one meaning together."""
+    meanings: dict[str, list[str]] = {}
+    for one in metrics:
+        asked = one.question
+        method = one.method if one.method != "other" else "an own formula"
+        said = one.meaning if asked is None else f"{method} of {asked}"
+        if asked is not None and one.sign < 0:
+            said = f"minus {said}"
+        meanings.setdefault(said, []).append(one.framework)
+    listed = [f"{said} ({', '.join(dict.fromkeys(of))})" for said, of in meanings.items()]
+    return " or ".join(listed[:4]) + (f" or {len(listed) - 4} more" if len(listed) > 4 else "")
+
+
+def labelled(log: StepLog, framework: str | None) -> tuple[Labelled, ...]:
+    """The KL series and the coefficients of a log, each with what it can be.
+
+    Args:
+        log: The log.
+        framework: The trainer that wrote it, if known: then only its entries count.
+
+    Raises:
+        ValueError: The framework is not in the dictionary.
+    """
+    made = []
+    for series in log.series.values():
+        name, found = series.name, find(series.name, framework)
+        known = tuple(one for one in found if one.use == "coefficient" or one.question)
+        is_kl = bool(_KL.search(name))
+        if _FIGURE.search(name.lower()) or not (is_kl or known):
+            continue
+        if _COEFFICIENT.search(name) or (known and all(o.use == "coefficient" for o in known)):
+            if is_kl or known:
+                made.append(Labelled(series, "coefficient", known, (), profile(series.values)))
+        elif is_kl or any(one.question for one in known):
+            made.append(_kl(series, tuple(one for one in known if one.use != "coefficient")))
+    return tuple(made)
+
+
+def _kl(series: Series, known: tuple[Metric, ...]) -> Labelled:
+    finite = series.values[np.isfinite(series.values)]
+    negative = bool(len(finite)) and finite.min() < -ROUNDED
+    fits = tuple(one for one in known if not negative or one.can_be_negative)
+    excluded = tuple(one for one in known if one not in fits)
+    return Labelled(series, "kl", fits, excluded, profile(series.values))

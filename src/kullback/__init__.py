@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kullback import audit, worlds
+    from kullback import audit, dictionary, worlds
     from kullback.columns import Columns, pack
     from kullback.control.evidence import Evidence
     from kullback.control.prompt_sums import PromptSums, prompt_sums
@@ -103,6 +103,7 @@ __all__ = [
     "compare",
     "demo_path",
     "diagnose",
+    "dictionary",
     "distill",
     "divergence",
     "entropy",
@@ -140,7 +141,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("audit", "worlds"):
+    if name in ("audit", "dictionary", "worlds"):
         return import_module(f"kullback.{name}")
     for home, names in _HOMES.items():
         if name in names:

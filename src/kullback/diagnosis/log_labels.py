@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kullback.dictionary import Metric, find
 from kullback.diagnosis.log_profile import Profile, profile
+from kullback.dictionary import Metric, find
 from kullback.logs.step_log import Series, StepLog
 
 # Nats that the mean of k3, written as exp(x) − 1 − x, can be below 0 by rounding.
 ROUNDED = 2.0**-22  # in float32
 COARSE = 2.0**-7  # in bfloat16
 _KL = re.compile(r"(^|[^a-z])kl([^a-z]|d$|div|$)|kullback", re.IGNORECASE)
+# A name that says itself that its terms are never negative.
+_NEVER = re.compile(r"k[23](?![0-9])|low_?var|abs_|mse", re.IGNORECASE)
 _COEFFICIENT = re.compile(r"coef|beta|kl_ctl|kl_weight|kl_scale", re.IGNORECASE)
 # A series of another figure than the mean: of the largest token, of the spread, …
 _FIGURE = re.compile(r"(^|[/_.-])(max|min|std|var|median|p\d+|q\d+|count|grad|time|target)s?$")
@@ -54,8 +56,15 @@ class Labelled:
         return said.pop() if len(said) == 1 else None
 
     @property
+    def never_negative(self) -> bool:
+        """Whether its name says that each of its terms is 0 or more."""
+        return bool(_NEVER.search(self.name))
+
+    @property
     def said(self) -> str:
         """What it is, in one line: methods, questions and frameworks."""
+        if not self.known and self.never_negative:
+            return "by its name a k2, k3 or absolute value"
         if not self.known:
             return "not in the dictionary: called a KL by its name alone"
         if not self.metrics:
@@ -105,7 +114,18 @@ def labelled(log: StepLog, framework: str | None) -> tuple[Labelled, ...]:
 
 def _kl(series: Series, known: tuple[Metric, ...]) -> Labelled:
     finite = series.values[np.isfinite(series.values)]
-    negative = bool(len(finite)) and finite.min() < -ROUNDED
-    fits = tuple(one for one in known if not negative or one.can_be_negative)
-    excluded = tuple(one for one in known if one not in fits)
-    return Labelled(series, "kl", fits, excluded, profile(series.values))
+    if not len(finite) or finite.min() >= -ROUNDED:
+        return Labelled(series, "kl", known, (), profile(series.values))
+    fits, excluded = [], []
+    for one in known:
+        if possible := one if one.can_be_negative else _set_otherwise(one):
+            fits.append(possible)
+        else:
+            excluded.append(one)
+    return Labelled(series, "kl", tuple(fits), tuple(excluded), profile(series.values))
+
+
+def _set_otherwise(metric: Metric) -> Metric | None:
+    """The entry as another setting makes it, with which it can be negative; if there is one."""
+    made = (replace(metric, **choice.changes) for choice in metric.choices)
+    return next((one for one in made if one.can_be_negative), None)

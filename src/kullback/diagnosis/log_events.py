@@ -108,7 +108,8 @@ def _noise(noisy: list[Labelled]) -> Finding:
     held, others = worst.profile, [one.name for one in noisy]
     others.remove(worst.name)
     level = float(np.median(held.level))
-    besides = f" So are {', '.join(others[:NAMED])}." if others else ""
+    verb = "is" if len(others) == 1 else "are"
+    besides = f" So {verb} {', '.join(others[:NAMED])}." if others else ""
     return Finding(
         "noise-above-signal",
         "note",

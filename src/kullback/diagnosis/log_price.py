@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from math import exp, log
 
@@ -16,6 +17,8 @@ from kullback.dictionary import Metric
 # Nats per token that the policy's own steps within a batch may make, where a name does not say
 # whether it moves while it is compared.
 MOVED = 0.01
+# What trainers call the KL of an update, by which they stop.
+_UPDATE = re.compile(r"approx|ppo|update|pre_post", re.IGNORECASE)
 _FIXED = ("reference", "old", "teacher")  # sides that are no part of what the batch trains
 
 
@@ -172,6 +175,11 @@ def _is_k1(metric: Metric) -> bool:
 
 def _who_sampled(one: Labelled) -> tuple[str, bool]:
     """Why no price can be told of it, and whether all that its name can be has one."""
+    if _UPDATE.search(one.name) and not one.metrics:
+        return (
+            "it seems to compare the policy before and after its update on these very tokens, so "
+            "that a negative mean needs no other cause"
+        ), False
     fair = [metric for metric in one.metrics if _is_k1(metric) and _is_fixed(metric)]
     if one.metrics and not fair:
         metric = next(metric for metric in one.metrics if _is_k1(metric))

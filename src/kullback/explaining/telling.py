@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kullback.diagnosis import log_events
 from kullback.diagnosis.limits import MANY_TOKENS, OWNED
 from kullback.diagnosis.reading_faults import TOLERATED
 from kullback.estimation import contributors, repeat_state
@@ -66,6 +67,16 @@ TELLING = {
         "for k3 with holes (tokens that p dropped and q did not). It is a note: look at the tokens "
         "before anything else.",
         held_by=_LIMITS,
+    ),
+    "reference-not-start": Lesson(
+        means="At the first step no update has happened, so the policy should be its reference. "
+        "Here it is not: the reference was loaded from elsewhere, and the KL starts above 0.",
+        test=f"The first value of a logged KL to the reference, at step 0 or 1, is above "
+        f"{log_events.FROM_START:g} nats per token ({log_events.PER_SEQUENCE:g} per sequence) and "
+        "three times its noise.",
+        harmless="That a step is the first is a convention of its label. A run that was resumed, "
+        "or whose reference is another model on purpose, shows this too.",
+        held_by="tests/diagnosis/test_log_events.py",
     ),
     "too-few-clusters": Lesson(
         means="Sequences of one prompt are alike, so what counts for the error are prompts (or, "

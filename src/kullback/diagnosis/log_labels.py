@@ -100,8 +100,12 @@ def labelled(log: StepLog, framework: str | None) -> tuple[Labelled, ...]:
     made = []
     for series in log.series.values():
         name, found = series.name, find(series.name, framework)
-        known = tuple(one for one in found if one.use == "coefficient" or one.question)
         is_kl = bool(_KL.search(name))
+        known = tuple(
+            one
+            for one in found
+            if (one.use == "coefficient" or one.question) and (is_kl or _is_named(one, name))
+        )
         if _FIGURE.search(name.lower()) or not (is_kl or known):
             continue
         if _COEFFICIENT.search(name) or (known and all(o.use == "coefficient" for o in known)):
@@ -110,6 +114,11 @@ def labelled(log: StepLog, framework: str | None) -> tuple[Labelled, ...]:
         elif is_kl or any(one.question for one in known):
             made.append(_kl(series, tuple(one for one in known if one.use != "coefficient")))
     return tuple(made)
+
+
+def _is_named(metric: Metric, name: str) -> bool:
+    """Whether the whole name is the entry's: many things end in /loss."""
+    return name.lower() in (known.lower() for known in metric.names)
 
 
 def _kl(series: Series, known: tuple[Metric, ...]) -> Labelled:

@@ -52,6 +52,11 @@ class Price:
         return min(0.0, min(self.log_p, self.single) + log(2))
 
 
+def _sign(one: Labelled) -> float:
+    """−1 for a series that everybody of its name logs as minus its KL."""
+    return -1.0 if {metric.sign for metric in one.known} == {-1} else 1.0
+
+
 def price(one: Labelled, tokens: Tokens) -> Price | None:
     """The price of a series; None where its level has no sum, or no step has both.
 
@@ -59,9 +64,8 @@ def price(one: Labelled, tokens: Tokens) -> Price | None:
     was fixed before each batch. So the running sum of k1 falls to −c with a probability of e^−c at
     most, whenever one looks.
     """
-    sign = -1.0 if one.agreed("sign") == -1 else 1.0
     counts, units = _units(one, tokens)
-    sums = sign * one.series.values * units
+    sums = _sign(one) * one.series.values * units
     there = np.isfinite(sums) & np.isfinite(counts) & (counts > 0)
     if not there.any():
         return None
@@ -103,7 +107,7 @@ def diagnose_signs(
     """
     kls = [one for one in series if one.kind == "kl"]
     found = sum((_impossible(one, named) for one in kls), Diagnosis())
-    asked = [one for one in kls if _may_be_negative(one)]
+    asked = [one for one in kls if _may_be_negative(one, named)]
     priced = {}
     for one in asked:
         why, sure = _who_sampled(one)
@@ -158,15 +162,12 @@ def _impossible(one: Labelled, named: bool) -> Diagnosis:
     return Diagnosis((finding,), (Check(code, subject, "failed", f"lowest value {low:.3g}"),))
 
 
-def _may_be_negative(one: Labelled) -> bool:
+def _may_be_negative(one: Labelled, named: bool) -> bool:
     """Whether it has negative steps that its method allows, or turned about, positive ones."""
     values = one.series.values[np.isfinite(one.series.values)]
-    if one.agreed("sign") == -1:
-        values = -values
-    allowed = any(_is_k1(metric) for metric in one.metrics) or (
-        not one.metrics and not one.never_negative
-    )
-    return allowed and bool(len(values)) and bool((values < -ROUNDED).any())
+    somebody_elses = not one.metrics and not one.never_negative and not (named and one.known)
+    allowed = somebody_elses or any(_is_k1(metric) for metric in one.metrics)
+    return allowed and bool((_sign(one) * values < -ROUNDED).any())
 
 
 def _is_k1(metric: Metric) -> bool:
@@ -183,7 +184,7 @@ def _who_sampled(one: Labelled) -> tuple[str, bool]:
     fair = [metric for metric in one.metrics if _is_k1(metric) and _is_fixed(metric)]
     if one.metrics and not fair:
         metric = next(metric for metric in one.metrics if _is_k1(metric))
-        if metric.sampler not in (metric.p, "rollout"):
+        if metric.q in _FIXED:
             return (
                 f"{metric.sampler} sampled, and {metric.p} moves away from it within the batch: "
                 "a negative mean can come from these steps alone"
@@ -202,7 +203,8 @@ def _who_sampled(one: Labelled) -> tuple[str, bool]:
 
 
 def _is_fixed(metric: Metric) -> bool:
-    return metric.q in _FIXED and metric.sampler in (metric.p, "rollout")
+    engine = metric.sampler == "rollout" and metric.p == "old"  # which is said to be the same
+    return metric.q in _FIXED and (engine or metric.sampler == metric.p)
 
 
 def _not_priced(one: Labelled, tokens: Tokens | None, why: str) -> Check:

@@ -70,7 +70,8 @@ def profile(values: np.ndarray) -> Profile:
         shares = (np.nan, np.nan, float((held < 0).mean()) if len(held) else np.nan)
         return Profile(level, np.nan, (), (), *shares, int((~finite).sum()))
     level = running_median(held)
-    noise = float(SIGMA / np.sqrt(2) * np.median(np.abs(np.diff(held))))
+    moves = np.diff(held)
+    noise = float(SIGMA / np.sqrt(2) * np.median(np.abs(moves - np.median(moves))))
     positive = level > 0
     return Profile(
         level=level,
@@ -109,7 +110,8 @@ def _changes(values: np.ndarray, noise: float) -> list[int]:
     jumps = np.diff(values)
     for i in np.flatnonzero(np.abs(jumps) > CHANGE * np.sqrt(2) * max(noise, 1e-12)):
         before, after = values[max(0, i + 1 - SIDE) : i + 1], values[i + 1 : i + 1 + SIDE]
-        if min(len(before), len(after)) < SIDE // 2:
+        near = bool(found) and i + 1 - found[-1] < SIDE  # seen from the side of another one
+        if near or min(len(before), len(after)) < SIDE // 2:
             continue
         sides = np.median(before), np.median(after)
         moved = sides[1] - sides[0]

@@ -74,7 +74,8 @@ def honest_log(
 
 def _terms(rng: np.random.Generator, kl: float, mass: float, tokens: int) -> tuple[float, float]:
     """Means of k1 and k3 over tokens, with a KL that differs by prompt."""
-    each = kl * rng.gamma(2.0, 0.5, 16)[rng.integers(16, size=tokens)]
+    prompts = rng.gamma(2.0, 0.5, 16)
+    each = kl * (prompts / prompts.mean())[rng.integers(16, size=tokens)]
     log_q_over_p = rng.normal(-each, np.sqrt(2 * each)) + np.log1p(-mass)
     k3 = np.expm1(log_q_over_p) - log_q_over_p
     return float(-log_q_over_p.mean()), float(k3.mean())

@@ -11,10 +11,9 @@ from kullback.diagnosis.sampler_tests import ALPHA, FLOAT32_FLOOR
 K1 = "rollout_corr/kl"  # of verl: k1 of KL(rollout||old), which rollout sampled
 
 
-def judged(name, values, tokens: int | None = 1000, framework: str | None = "verl", **more):
-    return kb.judge_log(
-        kb.StepLog.of({name: np.asarray(values, float)} | more), framework=framework, tokens=tokens
-    )
+def judged(name, values, tokens: int | None = 1000, framework: str | None = "verl", beside=None):
+    log = kb.StepLog.of({name: np.asarray(values, float)} | (beside or {}))
+    return kb.judge_log(log, framework=framework, tokens=tokens)
 
 
 def codes(found) -> list[str]:
@@ -47,7 +46,7 @@ def test_what_chance_does_is_not_accused():
 def test_the_level_is_shared_by_all_series():
     value = -(-log(ALPHA / 2) / 1000 + FLOAT32_FLOOR) * 1.01
     other = {"rollout_correction/kl": np.array([value])}
-    assert codes(judged(K1, [value], framework=None, **other)) == []
+    assert codes(judged(K1, [value], framework=None, beside=other)) == []
 
 
 def test_the_bound_holds_over_all_looks():
@@ -69,7 +68,7 @@ def test_without_tokens_nothing_can_be_told():
 
 def test_tokens_of_prompts_are_too_many():
     more = {"perf/total_num_tokens": np.full(20, 1000.0)}
-    one = check(judged(K1, np.full(20, -0.03), None, **more), "negative-beyond-chance")
+    one = check(judged(K1, np.full(20, -0.03), None, beside=more), "negative-beyond-chance")
     assert "those of prompts too" in one.reason
 
 
@@ -91,7 +90,7 @@ def test_what_has_other_causes_has_no_price(name, framework, why):
 def test_a_kl_per_sequence_has_the_price_of_its_sequences():
     """8 sequences of 125 tokens: their sum is 8 times the mean."""
     length = {"response_length/mean": np.full(1, 125.0)}
-    found = judged("objective/kl", [-1.0], 1000, "trl", **length)
+    found = judged("objective/kl", [-1.0], 1000, "trl", length)
     [one] = [f for f in found.findings if f.code == "negative-beyond-chance"]
     assert one.numbers["nats"] == pytest.approx(8 - 1000 * FLOAT32_FLOOR)
 

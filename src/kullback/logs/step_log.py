@@ -17,6 +17,12 @@ class Series:
         steps: The steps, rising.
         values: The values there, float64; NaN and infinity as they were logged.
         times: Seconds since 1970, NaN where not logged.
+
+    Example:
+        >>> log = StepLog.of({"kl": [0.1, 0.2], "loss": [3.0, 2.0]})
+        >>> kl, loss = log["kl"], log["loss"]
+        >>> len(kl), kl.at(loss)[0].tolist()
+        (2, [0.1, 0.2])
     """
 
     name: str

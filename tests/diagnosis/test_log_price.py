@@ -138,3 +138,14 @@ def test_without_the_framework_a_name_may_be_somebody_elses():
     found = judged("train/approx_kl", [-0.1] * 4, framework=None)
     assert codes(found) == []
     assert "name the framework" in check(found, "sign-impossible").reason
+
+
+def test_one_sequence_of_each_step_can_be_enough():
+    """PPO's KL per sequence at −2.4 for a whole run: no count of tokens is needed to accuse."""
+    for tokens in (None, 10_000):
+        found = judged("objective/kl", np.full(50, -2.4), tokens, "trl")
+        assert codes(found) == ["negative-beyond-chance"]
+        [one] = [f for f in found.findings if f.accuses]
+        assert one.numbers["nats"] == pytest.approx(50 * (2.4 - 10_000 * FLOAT32_FLOOR))
+        assert "over one sequence of each step alone" in one.claim
+    assert codes(judged("objective/kl", np.full(50, -0.3), None, "trl")) == []

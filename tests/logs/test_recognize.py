@@ -21,6 +21,9 @@ from kullback.logs.recognize import files_of, format_of
         ("", ""),
         ("{broken\n", ""),
         ('{"sequence": 1, "log_probs.old": -1, "log_probs.current": -2}\n', ""),
+        ('{"sequence": 1, "step": 1, "logp_new": -1, "logp_old": -2}\n', ""),
+        ('{"id": 1, "logp_new": -1, "logp_old": -2}\n', ""),
+        ('{"train": {"kl": 0.5}}\n', "JSON lines"),
     ],
 )
 def test_text_is_told_by_what_it_holds(tmp_path, text, format):

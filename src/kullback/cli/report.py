@@ -104,8 +104,8 @@ def report(
         for path in (html, json if json != "-" else None):
             require_place(path)
         about_log = {"--framework": framework, "--tokens": tokens, "--run": run}
-        if is_log(files):
-            others = {"--question": asked, "--map": named, "--by": axes, "--policies": policies,
+        if not named and is_log(files):  # what is mapped is a dump
+            others = {"--question": asked, "--by": axes, "--policies": policies,
                       "--strict": strict}  # fmt: skip
             _require_none(others, f"of dumps, and {files[0]} is a step log")
             said = report_log(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from kullback.cli.delivery import deliver
@@ -17,7 +16,7 @@ def is_log(files: Sequence[str]) -> bool:
     """
     from kullback.logs.read import is_step_log
 
-    logs = [name for name in files if Path(name).exists() and is_step_log(name)]
+    logs = [name for name in files if is_step_log(name)]
     if logs and len(files) > 1:
         raise ValueError(f"{logs[0]} is a step log: give one log at a time, and no dump with it")
     return bool(logs)

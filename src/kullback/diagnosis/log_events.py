@@ -60,7 +60,7 @@ def _start(one: Labelled) -> Diagnosis:
     if steps[0] > 1 or finite[0] > 0:
         said = f"the log begins at step {steps[0]:g}"
         return Diagnosis((), (Check(code, one.name, "not-possible", said),))
-    first = float(abs(one.series.values[0]))
+    first = float(one.series.values[0] * (one.agreed("sign") or 1))
     per_sequence = one.agreed("level") == "sequence_sum"
     floor = PER_SEQUENCE if per_sequence else FROM_START
     unit = "sequence" if per_sequence else "token"

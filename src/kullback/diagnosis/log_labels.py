@@ -9,12 +9,12 @@ import numpy as np
 
 from kullback.diagnosis.log_profile import Profile, profile
 from kullback.dictionary import Metric, find
+from kullback.logs.recognize import KL
 from kullback.logs.step_log import Series, StepLog
 
 # Nats that the mean of k3, written as exp(x) − 1 − x, can be below 0 by rounding.
 ROUNDED = 2.0**-22  # in float32
 COARSE = 2.0**-7  # in bfloat16
-_KL = re.compile(r"(^|[^a-z])kl([^a-z]|d$|div|$)|kullback", re.IGNORECASE)
 # A name that says itself that its terms are never negative.
 _NEVER = re.compile(r"k[23](?![0-9])|low_?var|abs_|mse", re.IGNORECASE)
 _COEFFICIENT = re.compile(r"coef|beta|kl_ctl|kl_weight|kl_scale", re.IGNORECASE)
@@ -100,7 +100,7 @@ def labelled(log: StepLog, framework: str | None) -> tuple[Labelled, ...]:
     made = []
     for series in log.series.values():
         name, found = series.name, find(series.name, framework)
-        is_kl = bool(_KL.search(name))
+        is_kl = bool(KL.search(name))
         known = tuple(
             one
             for one in found

@@ -17,6 +17,8 @@ from kullback.dictionary import Metric
 # Nats per token that the policy's own steps within a batch may make, where a name does not say
 # whether it moves while it is compared.
 MOVED = 0.01
+ONE_EACH = "one sequence of each step alone"
+LONGEST = 10_000.0  # tokens of a sequence, for what rounding can make of its sum
 # What trainers call the KL of an update, by which they stop.
 _UPDATE = re.compile(r"approx|ppo|update|pre_post", re.IGNORECASE)
 _FIXED = ("reference", "old", "teacher")  # sides that are no part of what the batch trains
@@ -95,6 +97,19 @@ def _units(one: Labelled, tokens: Tokens) -> tuple[np.ndarray, np.ndarray]:
     return counts, np.ones(len(counts)) if level == "sum" else counts
 
 
+def _known(one: Labelled, tokens: Tokens | None) -> Tokens | None:
+    """What is known of a series' tokens.
+
+    Of a KL per sequence every step holds one sequence at least, and that alone can be enough.
+    """
+    if one.agreed("level") != "sequence_sum":
+        return None if tokens is None or tokens.whole else tokens
+    if tokens is not None and not tokens.whole and np.isfinite(tokens.lengths).any():
+        return tokens
+    longest = np.array([LONGEST])
+    return Tokens(np.empty(0), longest, longest, ONE_EACH)
+
+
 def diagnose_signs(
     series: tuple[Labelled, ...], tokens: Tokens | None, *, named: bool = False
 ) -> Diagnosis:
@@ -111,13 +126,14 @@ def diagnose_signs(
     priced = {}
     for one in asked:
         why, sure = _who_sampled(one)
-        made = price(one, tokens) if tokens and not tokens.whole and not why else None
+        held = _known(one, tokens)
+        made = price(one, held) if held and not why else None
         if made is None:
             found += Diagnosis((), (_not_priced(one, tokens, why),))
         else:
-            priced[one.name] = (one, made, sure)
-    for one, made, sure in priced.values():
-        found += _judged(one, made, sure, len(priced), tokens)
+            priced[one.name] = (one, made, sure, held)
+    for one, made, sure, held in priced.values():
+        found += _judged(one, made, sure, len(priced), held)
     return found
 
 
@@ -223,9 +239,9 @@ def _not_priced(one: Labelled, tokens: Tokens | None, why: str) -> Check:
     return Check(code, one.name, "not-possible", why or "no step has its tokens logged")
 
 
-def _judged(one: Labelled, made: Price, sure: bool, tests: int, tokens: Tokens | None) -> Diagnosis:
+def _judged(one: Labelled, made: Price, sure: bool, tests: int, tokens: Tokens) -> Diagnosis:
     code = "negative-beyond-chance"
-    said = f"P ≤ {chance(made.least)}, {tokens.how if tokens else ''}"
+    said = f"P ≤ {chance(made.least)}, {tokens.how}"
     failed = made.least < log(ALPHA / tests)
     per_token = made.mean if made.log_p <= made.single else _lowest(one)
     if not failed or (not sure and per_token > -MOVED):
@@ -245,11 +261,11 @@ def _lowest(one: Labelled) -> float:
     return float(np.nanmin(np.where(np.isfinite(one.series.values), one.series.values, np.nan)))
 
 
-def _beyond_chance(one: Labelled, made: Price, sure: bool, tokens: Tokens | None) -> Finding:
+def _beyond_chance(one: Labelled, made: Price, sure: bool, tokens: Tokens) -> Finding:
     running = made.log_p <= made.single
+    over = ONE_EACH if tokens.how == ONE_EACH else f"{made.tokens:.0f} tokens"
     what = (
-        f"up to step {made.step:g} its terms sum to −{made.nats:.4g} nats over "
-        f"{made.tokens:.0f} tokens"
+        f"up to step {made.step:g} its terms sum to −{made.nats:.4g} nats over {over}"
         if running
         else f"at step {made.at:g} alone they sum that low"
     )
@@ -272,9 +288,9 @@ def _beyond_chance(one: Labelled, made: Price, sure: bool, tokens: Tokens | None
             "log_p": made.least,
             "probability_at_most": exp(max(made.least, -700.0)),
             "nats": made.nats,
-            "tokens": made.tokens,
-            "mean": made.mean,
-            "tokens_from": tokens.how if tokens else "",
+            "tokens": None if tokens.how == ONE_EACH else made.tokens,
+            "mean": None if tokens.how == ONE_EACH else made.mean,
+            "tokens_from": tokens.how,
         },
         where=(f"step {(made.step if running else made.at):g}",),
     )

@@ -27,7 +27,15 @@ def format_of(file: Path) -> str:
 def points(file: Path) -> Points:
     """The metrics of all runs of a database."""
     mlflow = format_of(file) == "MLflow"
-    return Points(_of_mlflow(file) if mlflow else _of_trackio(file))
+    return Points(_whole(file, _of_mlflow(file) if mlflow else _of_trackio(file)))
+
+
+def _whole(file: Path, found: Iterator[Point]) -> Iterator[Point]:
+    """The points, or one sentence where the file is damaged on the way."""
+    try:
+        yield from found
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise DumpError(f"{file} cannot be read as an SQLite file: {error}") from error
 
 
 def _opened(file: Path) -> closing[sqlite3.Connection]:
@@ -39,7 +47,7 @@ def _columns(file: Path) -> set[str]:
     try:
         with _opened(file) as database:
             return {row[1] for row in database.execute("PRAGMA table_info(metrics)")}
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise DumpError(f"{file} cannot be read as an SQLite file: {error}") from error
 
 
@@ -53,7 +61,8 @@ def _of_mlflow(file: Path) -> Iterator[Point]:
         for run, name, step, value, time, is_nan in database.execute(asked):
             called = runs.get(run) if runs.get(run) in unique else run
             number = math.nan if is_nan else _number(file, name, value)
-            yield Point(str(called), name, float(step), number, time / 1000)
+            at, when = _number(file, "step", step), _number(file, "timestamp", time)
+            yield Point(str(called), str(name), at, number, when / 1000)
 
 
 def _number(file: Path, name: str, value: object) -> float:
@@ -67,7 +76,7 @@ def _of_trackio(file: Path) -> Iterator[Point]:
         asked = "SELECT id, run_name, step, timestamp, metrics FROM metrics ORDER BY id"
         for row, run, step, said, text in database.execute(asked):
             try:
-                held = json.loads(text)
+                held = dict(json.loads(text))
                 time = datetime.fromisoformat(said).timestamp()
             except (ValueError, TypeError) as error:
                 raise DumpError(
@@ -77,4 +86,4 @@ def _of_trackio(file: Path) -> Iterator[Point]:
             for name, value in flattened(held):
                 number = as_number(value)
                 if number is not None:
-                    yield Point(run, name, float(step), number, time)
+                    yield Point(str(run), name, _number(file, "step", step), number, time)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from kullback.dumps.aliases import parts_of
 from kullback.dumps.errors import DumpError
 from kullback.dumps.layout import canonical, family
 from kullback.logs import database, event_file, mlflow_files, parquet, wandb_file
+from kullback.logs.gather import flattened
+from kullback.logs.text import STEPS
 
+# A name that speaks of a KL: kl, kld, kl_loss, but no weekly or pickle.
+KL = re.compile(r"(^|[^a-z])kl([^a-z]|d$|div|$)|kullback", re.IGNORECASE)
 BEGINNING = 1 << 16  # bytes by which text is told
 DEEPEST = 4  # folders below the one that is named
 # What is looked for in a folder, the first that is there.
@@ -75,7 +80,7 @@ def _of_text(path: Path, head: bytes, *, whole: bool) -> str:
         if rows:
             if "log_history" in rows[0]:
                 return "trainer state"
-            names = list(dict.fromkeys(name for row in rows for name in row))
+            names = list(dict.fromkeys(name for row in rows for name, _ in flattened(row)))
             lists = any(isinstance(one, list) for row in rows for one in row.values())
             return "JSON lines" if _is_log(names, lists=lists) else ""
         if '"log_history"' in text or path.name == "trainer_state.json":
@@ -96,11 +101,12 @@ def _object(line: str) -> dict[str, object] | None:
 
 
 def _is_log(names: list[str], *, lists: bool) -> bool:
-    """A row of a log is one number for each name; log-probs by role make a dump."""
-    roles = {
-        part
-        for name in names
-        for part in (canonical(name, "token") or "", *parts_of(name))
-        if part and family(part) == "log_probs"
-    }
-    return not lists and len(roles) < 2
+    """A row of a log is one number for each name, at a step; tokens and their log-probs are not.
+
+    A table with one token per row has numbers alone, too, but names its sequences or two roles.
+    """
+    parts = {one for name in names for one in (canonical(name, "token"), *parts_of(name)) if one}
+    roles = {one for one in parts if family(one) == "log_probs"}
+    of_tokens = len(roles) > 1 or parts & {"sequence", "position", "mask"}
+    at_steps = any(name in STEPS or KL.search(name) for name in names)
+    return at_steps and not lists and not of_tokens

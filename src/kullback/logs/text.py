@@ -14,7 +14,8 @@ from kullback.logs.gather import Point, Points, as_number, flattened
 
 # What the step is called, the first of these that is there.
 STEPS = ("_step", "step", "global_step", "Step", "training/global_step", "train/global_step",
-         "trainer/global_step", "iteration", "iter", "update", "epoch")  # fmt: skip
+         "trainer/global_step", "time/total_timesteps", "time/iterations", "timesteps_total",
+         "training_iteration", "iteration", "iter", "update", "epoch")  # fmt: skip
 TIMES = ("_timestamp", "timestamp", "wall_time", "Wall time", "time", "_runtime")
 NAMES = ("tag", "name", "metric", "key")  # of a table with one number per row
 _ENDS = ("__MIN", "__MAX")  # of the columns that W&B's page adds to each of an export

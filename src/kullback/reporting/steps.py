@@ -36,7 +36,7 @@ def steps_document(judged: JudgedLog) -> dict[str, Any]:
         >>> from kullback.logs.step_log import StepLog
         >>> made = steps_document(judge_log(StepLog.of({"train/kl": [0.0, 0.25]})))
         >>> made["headline"], made["series"][0]["last"]
-        ('1 KL series over 2 steps: nothing is wrong with it as far as can be told.', 0.25)
+        ('1 KL series over 2 steps: nothing was found, and 1 check could not be made.', 0.25)
     """
     from kullback import __version__
 
@@ -77,6 +77,9 @@ def _headline(judged: JudgedLog) -> str:
     ]
     if counts:
         return f"{said}: {', '.join(counts)}."
+    open_ones = sum(one.status == "not-possible" for one in judged.diagnosis.checks)
+    if open_ones:
+        return f"{said}: nothing was found, and {counted(open_ones, 'check')} could not be made."
     return f"{said}: nothing is wrong with {'it' if kls == 1 else 'them'} as far as can be told."
 
 

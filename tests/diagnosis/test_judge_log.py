@@ -59,3 +59,13 @@ def test_extreme_values_are_judged_without_a_warning(value):
     log = kb.StepLog.of({"kl": values, "b/kl": values[::-1].copy(), "kl_coef": values})
     kb.judge_log(log, tokens=1000)
     kb.judge_log(kb.StepLog.of({"kl": np.full(40, value)}), tokens=1000)
+
+
+def test_an_honest_kl_per_sequence_is_not_accused_by_one_sequence_a_step():
+    """Means of 8 sequences whose log-ratio is normal, as near as the start of training is."""
+    for seed in range(200):
+        rng = np.random.default_rng([8, seed])
+        kl = np.cumsum(np.abs(rng.normal(0, 0.02, 60)))
+        values = kl + np.sqrt(2 * kl / 8) * rng.standard_normal(60)
+        found = kb.judge_log(kb.StepLog.of({"objective/kl": values}), framework="trl")
+        assert not found.diagnosis.accused

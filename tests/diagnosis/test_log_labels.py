@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kullback as kb
-from kullback.diagnosis.log_labels import labelled
+from kullback.diagnosis.log_labels import guessed, labelled
 
 STEPS = np.arange(20)
 
@@ -69,3 +69,22 @@ def test_a_name_alone_says_little():
     mine = one("my_kl_k3", 0.5)
     assert mine is not None
     assert mine.said == "by its name a k2, k3 or absolute value"
+
+
+@pytest.mark.parametrize(
+    ("names", "framework"),
+    [
+        (("actor/kl_loss", "actor/ppo_kl"), "verl"),
+        (("actor/kl_loss", "actor/policykl"), "roll"),
+        (("actor/kl_loss",), None),
+        (("train/approx_kl", "loss"), None),
+        (("my_kl", "other_kl"), None),
+        ((), None),
+    ],
+)
+def test_two_whole_names_tell_the_framework(names, framework):
+    log = kb.StepLog.of({name: [0.1, 0.2] for name in names})
+    assert guessed(log) == framework
+    judged = kb.judge_log(log)
+    assert (judged.framework, judged.guessed) == (framework, framework is not None)
+    assert not kb.judge_log(log, framework="trl").guessed

@@ -9,7 +9,7 @@ import numpy as np
 from kullback.diagnosis.finding import Diagnosis
 from kullback.diagnosis.log_coefficients import diagnose_coefficients
 from kullback.diagnosis.log_events import diagnose_events, diagnose_noise
-from kullback.diagnosis.log_labels import Labelled, labelled
+from kullback.diagnosis.log_labels import Labelled, guessed, labelled
 from kullback.diagnosis.log_pairs import diagnose_pairs
 from kullback.diagnosis.log_price import diagnose_signs
 from kullback.diagnosis.log_tokens import Tokens, tokens_of
@@ -24,7 +24,8 @@ class JudgedLog:
         log: What was read.
         series: Its KL series and coefficients, each with what it can be.
         tokens: The tokens of a step, where known.
-        framework: The trainer that is said to have written it.
+        framework: The trainer that wrote it, as said or as guessed; None if unknown.
+        guessed: Whether it is guessed, by two or more whole names of its.
         diagnosis: The findings and checks of all series.
 
     Example:
@@ -41,6 +42,7 @@ class JudgedLog:
     series: tuple[Labelled, ...]
     tokens: Tokens | None
     framework: str | None
+    guessed: bool
     diagnosis: Diagnosis
 
     @property
@@ -63,7 +65,8 @@ def judge_log(
     Args:
         log: What `read_log` read, or `StepLog.of` made.
         framework: The trainer that wrote it (``verl``, ``trl``, …): a name that several use means
-            what it means there.
+            what it means there. If it is not given, it is guessed from two or more names that are
+            whole its own.
         tokens: How many tokens the mean of a step is over, where the log does not say it.
 
     Returns:
@@ -82,6 +85,7 @@ def judge_log(
         >>> judge_log(log, framework="verl").diagnosis.accused
         False
     """
+    said, framework = framework, framework or guessed(log)
     series, counted = labelled(log, framework), tokens_of(log, tokens)
     signs = diagnose_signs(series, counted, named=framework is not None)
     wrong = {one.subject for one in signs.checks if one.status == "failed"}
@@ -92,4 +96,4 @@ def judge_log(
         + sum((diagnose_events(one) for one in series), Diagnosis())
         + diagnose_noise(series)
     )
-    return JudgedLog(log, series, counted, framework, diagnosis)
+    return JudgedLog(log, series, counted, framework, said is None and bool(framework), diagnosis)

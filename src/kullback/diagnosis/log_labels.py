@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +19,7 @@ COARSE = 2.0**-7  # in bfloat16
 # A name that says itself that its terms are never negative.
 _NEVER = re.compile(r"k[23](?![0-9])|low_?var|abs_|mse", re.IGNORECASE)
 _COEFFICIENT = re.compile(r"coef|beta|kl_ctl|kl_weight|kl_scale", re.IGNORECASE)
+FEWEST_NAMES = 2  # whole names of a framework by which it is guessed
 # A series of another figure than the mean: of the largest token, of the spread, …
 _FIGURE = re.compile(r"(^|[/_.-])(max|min|std|var|median|p\d+|q\d+|count|grad|time|target)s?$")
 
@@ -85,6 +87,22 @@ def _which(metrics: tuple[Metric, ...]) -> str:
         meanings.setdefault(said, []).append(one.framework)
     listed = [f"{said} ({', '.join(dict.fromkeys(of))})" for said, of in meanings.items()]
     return " or ".join(listed[:4]) + (f" or {len(listed) - 4} more" if len(listed) > 4 else "")
+
+
+def guessed(log: StepLog) -> str | None:
+    """The framework whose names a log has, whole and unchanged, where no other has as many.
+
+    Example:
+        >>> guessed(StepLog.of({"actor/kl_loss": [0.1], "actor/ppo_kl": [0.1], "loss": [0.1]}))
+        'verl'
+    """
+    counts = Counter(
+        metric.framework
+        for name in log.series
+        for metric in {one.framework: one for one in find(name) if _is_named(one, name)}.values()
+    )
+    (first, most), (_, second) = [*counts.most_common(2), ("", 0), ("", 0)][:2]
+    return first if most >= FEWEST_NAMES and most > second else None
 
 
 def labelled(log: StepLog, framework: str | None) -> tuple[Labelled, ...]:

@@ -54,6 +54,7 @@ def steps_document(judged: JudgedLog) -> dict[str, Any]:
                 "notes": log.notes,
             },
             "framework": judged.framework,
+            "framework_guessed": judged.guessed,
             "tokens": _tokens(judged.tokens),
             "headline": _headline(judged),
             "series": [_series(one) for one in judged.series],

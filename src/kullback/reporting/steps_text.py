@@ -48,6 +48,7 @@ def what_was_read(report: dict[str, Any]) -> str:
     source = report["source"]
     run = f", run {source['run']}" if source["run"] not in ("", ".") else ""
     framework = f", read as {report['framework']}'s" if report["framework"] else ""
+    framework += " (a guess by its names)" * report["framework_guessed"]
     return f"{source['path']}: {source['format']}{run}, {source['names']} series{framework}"
 
 

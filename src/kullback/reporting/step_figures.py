@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kullback.reporting.figures import HEIGHT, Figure, Row
-from kullback.reporting.words import counted
+from kullback.reporting.words import counted, number
 
 MARGIN = 0.06  # of the height, on either side
 FAR = 3.0  # heights of the usual range beyond which a point is drawn at the edge
@@ -56,8 +56,10 @@ def series_figure(one: dict[str, Any]) -> Figure | None:
     if not any(row["event"] != "–" for row in rows):
         layers.pop()  # of no events a scale has no extent
     spec = {"height": HEIGHT, "layer": layers}
-    note = "The band is two noises to either side of the running median; it is no interval for the "
-    note += f"KL.{edge}"
+    band = (
+        "The band is two noises to either side of the running median; it is no interval for the KL."
+    )
+    note = f"{band * (one['kind'] == 'kl')}{edge}".strip()
     return Figure(_title(one), _HEADS, rows, spec, note)
 
 
@@ -71,6 +73,8 @@ def _title(one: dict[str, Any]) -> str:
         said.append(f"below 0 at {one['negative_share']:.0%} of the steps")
     if one["not_finite"]:
         said.append(f"no number at {counted(one['not_finite'], 'step')}")
+    if one["kind"] == "coefficient":
+        said = [f"from {number(one['first'])} to {number(one['last'])}", *said]
     told = ", ".join(said) or "no spike, no jump, never below 0"
     return f"{one['name']}: {told}."
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -81,8 +80,3 @@ def test_a_damaged_log_is_refused_with_its_place(bad):
     done = run(app, ["report", str(bad)])
     assert done.exit_code == 2
     assert "log.jsonl, line 2: this is no JSON" in done.stderr
-
-
-def test_np_arrays_need_no_file():
-    log = kb.StepLog.of({"kl": np.full(20, 0.1)})
-    assert kb.judge_log(log).findings == ()

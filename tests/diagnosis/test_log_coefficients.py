@@ -8,7 +8,7 @@ STEPS = np.arange(100.0)
 
 
 def told(values, name: str = "kl_coef") -> dict:
-    made = kb.judge_log(kb.StepLog.of({name: values, "kl": np.full(len(values), 0.5)}))
+    made = kb.judge_log(kb.StepLog.of({name: values, "my_kl": np.full(len(values), 0.5)}))
     return {one.code: one for one in made.findings}
 
 
@@ -16,7 +16,7 @@ def test_a_coefficient_that_runs_away_is_told():
     """Case 20: multiplied by 1.5 at each step, since the KL stays above twice the target."""
     one = told(0.2 * 1.5 ** np.arange(20.0))["controller-saturated"]
     assert one.severity == "warning"
-    assert "(kl: about 0.5)" in one.claim
+    assert "(my_kl: about 0.5)" in one.claim
     with np.errstate(over="ignore"):
         overflowed = told((0.2 * np.float32(1.5) ** np.arange(400)).astype(np.float32))
     assert overflowed["controller-saturated"].severity == "error"

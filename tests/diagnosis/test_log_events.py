@@ -43,6 +43,13 @@ def test_a_kl_that_starts_above_0_has_another_reference():
     assert "reference-not-start" not in told(steady() + 0.3, "rollout_corr/k3_kl")
 
 
+def test_a_name_that_may_be_a_kl_to_the_reference_is_told_so():
+    one = told(steady() + 0.3, "kl", "trl")["reference-not-start"]
+    assert "(if it is a KL to the reference)" in one.claim
+    assert "reference-not-start" in told(steady() + 0.3, "my_ref_kl")
+    assert "reference-not-start" not in told(steady() + 0.3, "my_kl")
+
+
 def test_a_kl_per_sequence_starts_at_more():
     assert "reference-not-start" not in told(steady() + 0.3, "objective/kl", "trl")
     assert "reference-not-start" in told(steady() + 3, "objective/kl", "trl")

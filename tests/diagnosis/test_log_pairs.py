@@ -102,5 +102,5 @@ def test_sums_of_k1_and_k3_that_differ_are_told():
 
 
 def test_few_steps_are_no_ratio():
-    log = kb.StepLog.of({"a/kl": [1.0, 2.0], "b/kl": [2.0, 4.0]})
+    log = kb.StepLog.of({"my_kl": [1.0, 2.0], "your_kl": [2.0, 4.0]})
     assert not kb.judge_log(log).findings

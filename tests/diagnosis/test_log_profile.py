@@ -67,3 +67,9 @@ def test_the_median_runs_to_the_ends():
     values = np.arange(20.0)
     assert running_median(values).tolist() == [4.0] * 4 + list(range(4, 16)) + [15.0] * 4
     assert running_median(np.array([1.0, 5.0])).tolist() == [3.0, 3.0]
+
+
+def test_a_drift_without_noise_has_no_events():
+    for values in (np.linspace(-1, -233, 60), np.linspace(1e-9, 1, 100), 1e300 * np.arange(40.0)):
+        held = profile(values.astype(np.float32).astype(float) if values[-1] < 1e30 else values)
+        assert (held.spikes, held.changes) == ((), ())

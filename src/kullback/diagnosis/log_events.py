@@ -55,7 +55,9 @@ def _start(one: Labelled) -> Diagnosis:
     """The first value of a KL to the reference, where the log begins at the beginning."""
     code, steps = "reference-not-start", one.series.steps
     finite = np.flatnonzero(np.isfinite(one.series.values))
-    if one.agreed("q") != "reference" or not len(finite):
+    certain = one.agreed("q") == "reference"
+    may = any(metric.q == "reference" for metric in one.metrics) or "ref" in one.name.lower()
+    if not (certain or may) or not len(finite):
         return Diagnosis()
     if steps[0] > 1 or finite[0] > 0:
         said = f"the log begins at step {steps[0]:g}"
@@ -73,7 +75,7 @@ def _start(one: Labelled) -> Diagnosis:
         "note",
         "likely",
         f"{one.name} is {first:.3g} nats per {unit} at the first step already, where a policy that "
-        "starts as its reference has 0.",
+        f"starts as its reference has 0{'' if certain else ' (if it is a KL to the reference)'}.",
         f"A target or limit for the KL has {first:.3g} nats of it spent before training begins.",
         "Check which weights the reference has: the base model where training starts from an "
         "adapter, another checkpoint, another template, dropout left on in one of the two. If the "

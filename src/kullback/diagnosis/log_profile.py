@@ -94,10 +94,15 @@ def running_median(values: np.ndarray, width: int = NEIGHBORS) -> np.ndarray:
     return np.pad(medians, (before, len(values) - len(medians) - before), mode="edge")
 
 
+def _rounding(values: np.ndarray) -> float:
+    """What float32 may make of a value, for series without noise."""
+    return 2.0**-23 * float(np.abs(values).max()) + 1e-300
+
+
 def _spikes(values: np.ndarray, level: np.ndarray, noise: float) -> np.ndarray:
     """Single steps; of the last one nobody knows yet whether the next is back."""
     above = values - level
-    size = max(noise, 1e-12)
+    size = max(noise, _rounding(values))
     far = (above > SPIKE * size) & (values > SPIKE_RATIO * np.abs(level))
     back = np.append(np.abs(above[1:]) <= BACK * size, False)
     alone = np.append(True, ~far[:-1])
@@ -108,7 +113,8 @@ def _changes(values: np.ndarray, noise: float) -> list[int]:
     """Steps between which the level jumps and stays."""
     found: list[int] = []
     jumps = np.diff(values)
-    for i in np.flatnonzero(np.abs(jumps) > CHANGE * np.sqrt(2) * max(noise, 1e-12)):
+    unlike = np.abs(jumps - np.median(jumps))  # a steady drift is no jump, were it without noise
+    for i in np.flatnonzero(unlike > CHANGE * np.sqrt(2) * max(noise, _rounding(values))):
         before, after = values[max(0, i + 1 - SIDE) : i + 1], values[i + 1 : i + 1 + SIDE]
         near = bool(found) and i + 1 - found[-1] < SIDE  # seen from the side of another one
         if near or min(len(before), len(after)) < SIDE // 2:

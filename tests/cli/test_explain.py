@@ -59,6 +59,10 @@ def test_json_is_written_to_a_file_beside_the_text(tmp_path):
         (["ess", "--value", "1", "--tokens", "3"], "not of ess"),
         (["kl", "--value", "nan", "--tokens", "3"], "not finite"),
         (["ess", "--json", "nowhere/said.json"], "there is no folder"),
+        (["actor/klloss"], "did you mean actor/kl_loss"),
+        (["kl", "--framework", "verll"], "did you mean verl?"),
+        (["kl", "--config", "run.json"], "whose version or settings"),
+        (["kl", "--framework", "trl", "--config", "nowhere.json"], "cannot be read"),
     ],
 )
 def test_what_cannot_be_explained_is_one_sentence_and_exit_status_2(arguments, told):
@@ -67,3 +71,19 @@ def test_what_cannot_be_explained_is_one_sentence_and_exit_status_2(arguments, t
     assert done.stdout == ""
     assert told in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_a_framework_its_release_and_its_settings_are_taken(tmp_path):
+    config = tmp_path / "run.json"
+    config.write_text('{"actor": {"kl_loss_coef": 0}}', encoding="utf-8")
+    asked = ["explain", "actor/kl_loss", "--framework", "verl", "--version", "0.9.1"]
+    done = run(app, [*asked, "--config", str(config)])
+    said = kb.explain("actor/kl_loss", framework="verl", version="0.9.1", config=config)
+    assert done.stdout == f"{said.text}\n"
+    assert "Nothing is trained on it: actor.kl_loss_coef is 0." in done.stdout
+
+
+def test_a_value_of_a_framework_is_judged():
+    asked = ["explain", "ref_kl", "--framework", "prime-rl", "--value", "-0.031"]
+    done = run(app, [*asked, "--tokens", "8192", "--json", "-"])
+    assert json.loads(done.stdout)["numbers"]["sign"] == -1

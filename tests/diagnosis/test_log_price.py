@@ -77,7 +77,7 @@ def test_tokens_of_prompts_are_too_many():
     [
         ("actor/ppo_kl", "verl", "trained on these very tokens"),
         ("actor/reward_kl_penalty", "verl", "mean of the means of sequences"),
-        ("logprobs_diff", "openrlhf", "current moves away from it"),
+        ("kl_loss", "tunix", "current moves away from it"),
         ("my/ppo_kl_mean", None, "these very tokens"),
     ],
 )

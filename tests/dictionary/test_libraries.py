@@ -12,7 +12,11 @@ def test_padding_is_told():
 
 def test_the_default_of_tunix_is_no_leash():
     loss, *_ = find("kl", "tunix")
-    assert (loss.method, loss.gradient) == ("k1", "zero")
+    assert (loss.method, loss.level) == ("k1", "sequence_mean")
+    assert "E[1 / length]" in loss.gradient
+    assert loss.under({"loss_agg_mode": "token-mean"})[0].gradient == "zero"
+    right, _ = loss.under({"loss_agg_mode": "token-mean", "kl_loss_mode": "mse_kl"})
+    assert right.gradient == "KL(current||reference), token by token"
     assert loss.under({"kl_loss_mode": "low_var_kl"})[0].method == "k3"
 
 

@@ -92,3 +92,46 @@ def test_a_value_is_judged():
     assert said.kind == "value"
     assert str(said) == said.text
     assert isinstance(said, kb.Explanation)
+
+
+def test_what_a_trainer_logs_is_explained():
+    assert kb.explain("actor/kl_loss").kind == "logged"
+    assert kb.explain("actor/kl_loss", framework="verl").name == "actor/kl_loss (verl)"
+    assert kb.explain(framework="verl").kind == "list"
+    assert kb.explain("ref_kl", -0.031, 8192, framework="prime-rl").numbers["sign"] == -1
+
+
+def test_a_name_of_ours_says_who_else_has_it():
+    section = kb.explain("kl").sections[-1]
+    assert section.label == "In logs"
+    assert "trl" in section.text
+    assert kb.explain("ess").sections[-1].text.startswith("torchrl logs a number by this name")
+    assert kb.explain("k3").sections[-1].label != "In logs"
+
+
+def test_settings_are_read_from_a_file(tmp_path):
+    path = tmp_path / "run.json"
+    path.write_text('{"actor": {"kl_loss_type": "k1"}}', encoding="utf-8")
+    assert (
+        kb.explain("actor/kl_loss", framework="verl", config=path)
+        .sections[1]
+        .text.startswith("log current − log reference")
+    )
+    said = kb.explain("actor/kl_loss", -0.031, 8192, framework="verl", config=path)
+    assert said.numbers["verdict"] == "not-noise"
+
+
+@pytest.mark.parametrize("given", [{"version": "1"}, {"config": "run.json"}])
+def test_settings_are_somebodys(given):
+    with pytest.raises(ValueError, match="whose version or settings"):
+        kb.explain("kl", **given)
+
+
+def test_an_unknown_name_gets_the_nearest_of_a_log():
+    with pytest.raises(ValueError, match="did you mean actor/kl_loss"):
+        kb.explain("actor/klloss")
+
+
+def test_a_value_of_a_log_needs_its_framework():
+    with pytest.raises(ValueError, match=r"whose actor/kl_loss is it.*--framework verl"):
+        kb.explain("actor/kl_loss", -0.01, 4000)

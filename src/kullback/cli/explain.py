@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,12 +16,15 @@ from kullback.cli.failing import one_sentence, require_place
 @click.argument("name", required=False)
 @click.option("--value", type=float, metavar="V", help="A mean of kl, k1, k2 or k3, in nats.")
 @click.option("--tokens", type=int, metavar="N", help="The number of tokens that it is over.")
+@click.option("--framework", metavar="F", help="Whose log it is: trl, trl/GRPO, verl, …")
+@click.option("--version", metavar="V", help="Its release.")
+@click.option("--config", metavar="FILE", help="The trainer's settings: YAML, JSON or TOML.")
 @options.json
-def explain(name: str | None, value: float | None, tokens: int | None, json: str | None) -> None:
+def explain(name: str | None, json: str | None, **given: Any) -> None:
     """Explain a finding code or a number, with an example that is computed now.
 
-    Without NAME it lists everything that can be explained. With --value and --tokens it says
-    whether a number from a log is noise or a bug.
+    Without NAME it lists everything that can be explained; with --framework, what that framework
+    logs. With --value and --tokens it says whether a number from a log is noise or a bug.
 
     \b
     Examples:
@@ -28,6 +32,8 @@ def explain(name: str | None, value: float | None, tokens: int | None, json: str
       kullback explain weights-degenerate
       kullback explain k3
       kullback explain kl --value -0.031 --tokens 8192
+      kullback explain actor/kl_loss --framework verl --config run.yaml
+      kullback explain ref_kl --framework prime-rl --value -0.031 --tokens 8192
 
     Exit status: 0, or 2 if nothing has that name.
     """
@@ -37,7 +43,7 @@ def explain(name: str | None, value: float | None, tokens: int | None, json: str
 
     with one_sentence():
         require_place(json if json != "-" else None)
-        found = explained(name, value, tokens)
+        found = explained(name, **given)
         if json == "-":
             sys.stdout.write(as_json(plain(found.as_data())))
             return

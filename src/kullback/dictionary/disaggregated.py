@@ -15,6 +15,10 @@ _MINUS = "It is minus the KL: below 0 on average."
 
 _nemo = partial(Metric, "nemo-rl", version="2026-08-22")
 _LOSSES = "nemo_rl/algorithms/loss_functions.py"
+_TYPES = (
+    Choice({"reference_policy_kl_type": "k1"}, "It is k1.", {"method": "k1"}),
+    Choice({"reference_policy_kl_type": "k2"}, "It is k2.", {"method": "k2"}),
+)
 NEMO_RL: tuple[Metric, ...] = (
     _nemo(
         ("kl_penalty",),
@@ -85,7 +89,8 @@ NEMO_RL: tuple[Metric, ...] = (
         "old",
         "rollout",
         "k3",
-        clamp=_HELD,
+        defaults={"reference_policy_kl_type": "k3"},
+        choices=_TYPES,
         source=_LOSSES,
         verified="measured",
     ),
@@ -96,6 +101,8 @@ NEMO_RL: tuple[Metric, ...] = (
         "rollout",
         "rollout",
         "k3",
+        defaults={"reference_policy_kl_type": "k3"},
+        choices=_TYPES,
         faults=(
             "Its mean is chi2(rollout||old) − KL(rollout||old), which is no KL and has a heavy "
             "tail: it is named after KL(old||rollout), and old did not sample.",
@@ -203,13 +210,38 @@ AREAL: tuple[Metric, ...] = (
         "rollout",
         "k1",
         sign=-1,
-        faults=(_MINUS,),
+        aggregation="mean over the tokens whose weight is not above the cap",
+        faults=(_MINUS, "Tokens are left out by their own ratio, which bends the mean."),
         source=_ACTOR,
         verified="measured",
     ),
-    _areal(("kl_div_direct",), "k1 of the update", "old", "current", "old", "k1", source=_ACTOR),
-    _areal(("kl_div_taylor",), "k2 of the update", "old", "current", "old", "k2", source=_ACTOR),
-    _areal(("kl_div_dual",), "k3 of the update", "old", "current", "old", "k3", source=_ACTOR),
+    _areal(
+        ("kl_div_direct",),
+        "k1 of the engine from the policy",
+        "rollout",
+        "current",
+        "rollout",
+        "k1",
+        source=_ACTOR,
+    ),
+    _areal(
+        ("kl_div_taylor",),
+        "k2 of the engine from the policy",
+        "rollout",
+        "current",
+        "rollout",
+        "k2",
+        source=_ACTOR,
+    ),
+    _areal(
+        ("kl_div_dual",),
+        "k3 of the engine from the policy",
+        "rollout",
+        "current",
+        "rollout",
+        "k3",
+        source=_ACTOR,
+    ),
     _areal(
         ("kl_ctl",),
         "the KL in the reward, of the old policy from the reference",
@@ -307,7 +339,7 @@ TINKER: tuple[Metric, ...] = (
         use="reward",
         gradient=_TOKENS,
         coefficient="kl_penalty_coef",
-        defaults={"kl_discount_factor": 0.0},
+        defaults={"kl_discount_factor": 0.0, "kl_penalty_coef": 0.0},
         choices=(
             Choice(
                 {"kl_discount_factor": (1, 1.0)},

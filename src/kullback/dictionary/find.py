@@ -48,7 +48,8 @@ def find(name: str, framework: str | None = None, version: str | None = None) ->
 
     Args:
         name: As the log has it: ``actor/kl_loss``, ``train/approx_kl``, ``kl``.
-        framework: The trainer that wrote it, if known.
+        framework: The project that wrote it, if known, and which of its trainers: ``trl``,
+            ``trl/GRPO``.
         version: Its release; entries that are gone in it are left out.
 
     Returns:
@@ -64,8 +65,7 @@ def find(name: str, framework: str | None = None, version: str | None = None) ->
         ['areal', 'cleanrl', 'stable-baselines3']
     """
     key = _key(name)
-    own = framework_name(framework) if framework else None
-    there = [one for one in METRICS if own in (None, one.framework) and not _gone(one, version)]
+    there = [one for one in _of(framework) if not _gone(one, version)]
     if "/" not in key:
         whole = {one.framework for one in there if _fits(one, key, _same)}
         there = [one for one in there if one.framework not in whole or _fits(one, key, _same)]
@@ -98,8 +98,20 @@ def _ends_alike(key: str, known: str) -> bool:
     return key.rpartition("/")[2] == known.rpartition("/")[2]
 
 
+def _of(framework: str | None) -> list[Metric]:
+    if not framework:
+        return list(METRICS)
+    project, _, trainer = framework.partition("/")
+    own, said = framework_name(project), trainer.strip().lower()
+    return [
+        one
+        for one in METRICS
+        if one.framework == own and (one.trainer.lower().startswith(said) or not one.trainer)
+    ]
+
+
 def framework_name(name: str) -> str:
-    """How the dictionary spells a framework.
+    """How the dictionary spells a framework; what follows a ``/`` is one of its trainers.
 
     Raises:
         ValueError: It is not there.
@@ -108,7 +120,7 @@ def framework_name(name: str) -> str:
         >>> framework_name("NeMo_RL"), framework_name("sb3")
         ('nemo-rl', 'stable-baselines3')
     """
-    key = name.strip().lower().replace("_", "-").replace(" ", "-")
+    key = name.partition("/")[0].strip().lower().replace("_", "-").replace(" ", "-")
     key = _ALSO.get(key, key)
     if key in FRAMEWORKS:
         return key
@@ -124,11 +136,9 @@ def near(name: str, framework: str | None = None, most: int = 3) -> tuple[str, .
         >>> near("aprox_kl", "stable-baselines3")
         ('train/approx_kl',)
     """
-    own = framework_name(framework) if framework else None
     there = {
         key: known
-        for one in METRICS
-        if own in (None, one.framework)
+        for one in _of(framework)
         for known in one.names
         for key in (_key(known), _key(known).rpartition("/")[2])
     }

@@ -138,25 +138,49 @@ TUNIX: tuple[Metric, ...] = (
         "reference",
         "old",
         "k1",
-        aggregation="as the loss is averaged",
+        level="sequence_mean",
+        aggregation="mean over the tokens of a sequence, then over sequences",
         use="loss",
-        gradient="zero",
+        gradient="E[1 / length], whole sequences; zero at one length",
         coefficient="beta",
-        defaults={"beta": 0.04, "kl_loss_mode": "kl"},
+        defaults={
+            "beta": 0.04,
+            "kl_loss_mode": "kl",
+            "loss_agg_mode": "sequence-mean-token-mean",
+        },
         choices=(
             Choice(
-                {"kl_loss_mode": ("low_var_kl", "k3")},
+                {"kl_loss_mode": "low_var_kl"},
                 "It is k3, and descends the other direction.",
-                {"method": "k3", "gradient": _TURNED, "faults": ()},
+                {
+                    "method": "k3",
+                    "gradient": "no divergence; KL(reference||current) at one length",
+                    "faults": (),
+                },
             ),
             Choice(
-                {"kl_loss_mode": ("mse_kl", "mse", "k2")},
+                {"kl_loss_mode": "mse_kl"},
                 "It is k2.",
                 {
                     "method": "k2",
-                    "gradient": "KL(current||reference), token by token",
+                    "gradient": "no divergence; KL(current||reference) at one length",
                     "faults": (),
                 },
+            ),
+            Choice(
+                {"loss_agg_mode": "token-mean"},
+                "All tokens count alike.",
+                {"level": "token_mean", "aggregation": "mean over all tokens that count"},
+            ),
+            *(
+                Choice(
+                    {"loss_agg_mode": "token-mean", "kl_loss_mode": mode}, "", {"gradient": pulls}
+                )
+                for mode, pulls in (
+                    ("kl", "zero"),
+                    ("low_var_kl", _TURNED),
+                    ("mse_kl", "KL(current||reference), token by token"),
+                )
             ),
         ),
         faults=(
@@ -229,12 +253,13 @@ MONITORS: tuple[Metric, ...] = (
     ),
     Metric(
         "martingale",
-        ("martingale/mean_abs_log_ratio",),
+        ("mean_abs_log_ratio",),
         "the mean absolute log-ratio",
         "rollout",
         "current",
         "rollout",
         "abs",
+        aggregation="mean over the tokens of each lag between sampling and training",
         faults=("It is no KL: it is about the square root of one, and never cancels.",),
         version="0.2.0",
         source="martingale",

@@ -75,12 +75,27 @@ OPENRLHF: tuple[Metric, ...] = (
     ),
     _orl(
         ("logprobs_diff",),
-        "k1 of the policy from the reference",
-        "current",
-        "reference",
+        "k1 of the policy from the reference, whatever the estimator is",
         "old",
+        "reference",
+        "rollout",
         "k1",
-        source="openrlhf/trainer/ray/ppo_actor.py",
+        level="sequence_mean",
+        aggregation=_BY_LENGTH,
+        defaults={"kl.use_loss": False},
+        choices=(
+            Choice(
+                {"kl.use_loss": True},
+                "In the loss it is of the policy as it is, over all tokens.",
+                {
+                    "p": "current",
+                    "sampler": "old",
+                    "level": "token_mean",
+                    "aggregation": "mean over all tokens that count",
+                },
+            ),
+        ),
+        source="openrlhf/trainer/ppo_utils/experience_maker.py, openrlhf/trainer/ray/ppo_actor.py",
     ),
     _orl(
         ("ppo_kl",),

@@ -30,6 +30,7 @@ _OWN = (
             "beta": 0.0,
             "use_bias_correction_kl": True,
             "importance_sampling_level": "token",
+            "loss_type": "dapo",
         },
         choices=(
             Choice(
@@ -85,6 +86,7 @@ _OWN = (
         use="reward",
         gradient="KL(current||reference), whole sequences",
         coefficient="beta",
+        defaults={"beta": 0.05},
         faults=("With vLLM the engine sampled, and nothing corrects for it.",),
         source="trl/trainer/rloo_trainer.py",
         verified="probed",
@@ -203,7 +205,7 @@ _OWN = (
         "ratio",
         formula="old/rollout",
         negative=False,
-        clamp="at vllm_importance_sampling_cap, 3.0 by default",
+        clamp="at vllm_importance_sampling_clip_max, or 0 beyond it",
         aggregation="least, mean and largest",
         faults=("It is taken after the clip: its maximum never exceeds the cap.",),
         source=_GRPO,

@@ -13,15 +13,15 @@ _SEQUENCES = "KL(current||reference), whole sequences"
 _DIFFERENCE = "KL(current||reference) - KL(reference||current), the latter token by token"
 _HELD = "the log-ratio at ±20, the value at 10, which is a ratio of 13.6"
 _LETS_GO = "The clamp lets go of tokens that the reference finds 13.6 times likelier."
+_WORDS = {"k1": "k1", "k2": "k2", "k3": "k3", "abs": "the absolute log-ratio"}
 _verl = partial(Metric, "verl", version="0.9.1")
 _LOSSES, _CORE = "verl/workers/utils/losses.py", "verl/trainer/ppo/core_algos.py"
 
 
 def _type(value: Any, method: str, gradient: str, clamp: str = "", **more: Any) -> Choice:
-    said = f"{'/'.join(value) if isinstance(value, tuple) else value} is {method}."
-    plus = " The + gives it the gradient of k2." if "+" in str(value) else ""
+    said = f"It is {_WORDS[method]}{', with the gradient of k2' if '+' in str(value) else ''}."
     changes = {"method": method, "clamp": clamp, "gradient": gradient, "faults": (), **more}
-    return Choice({"actor.kl_loss_type": value}, said + plus, changes)
+    return Choice({"actor.kl_loss_type": value}, said, changes)
 
 
 _TYPES = (
@@ -87,7 +87,7 @@ _LOSS = _verl(
     "reference",
     "old",
     "k3",
-    aggregation="mean over the tokens of a micro-batch, mean over micro-batches",
+    aggregation="mean over all tokens of a minibatch: its micro-batches are added up",
     clamp=_HELD,
     use="loss",
     gradient=_TURNED,
@@ -115,7 +115,7 @@ _LOSS = _verl(
 
 
 def _penalty(value: Any, method: str, gradient: str, clamp: str = "", zoo: str = "") -> Choice:
-    said = f"{'/'.join(value) if isinstance(value, tuple) else value} is {method}."
+    said = f"It is {_WORDS[method]}."
     changes: dict[str, Any] = {"method": method, "clamp": clamp, "gradient": gradient, "zoo": zoo}
     if method == "k3":
         changes["faults"] = (
@@ -304,10 +304,16 @@ _DISTILLATION = (
         clamp=_HELD,
         use="loss",
         gradient="KL(teacher||student), token by token",
-        defaults={"loss_mode": "k3", "use_policy_gradient": False},
+        defaults={
+            "distillation_loss.loss_mode": "k3",
+            "distillation_loss.use_policy_gradient": False,
+        },
         choices=(
             Choice(
-                {"loss_mode": "k3", "use_policy_gradient": True},
+                {
+                    "distillation_loss.loss_mode": "k3",
+                    "distillation_loss.use_policy_gradient": True,
+                },
                 "As a reward k3 fades near the teacher; its docstring recommends k1 there.",
                 {
                     "use": "reward",
@@ -316,7 +322,10 @@ _DISTILLATION = (
                 },
             ),
             Choice(
-                {"loss_mode": "k1", "use_policy_gradient": True},
+                {
+                    "distillation_loss.loss_mode": "k1",
+                    "distillation_loss.use_policy_gradient": True,
+                },
                 "k1 as a reward is right.",
                 {
                     "method": "k1",
@@ -327,7 +336,7 @@ _DISTILLATION = (
                 },
             ),
             Choice(
-                {"loss_mode": "forward_kl_topk"},
+                {"distillation_loss.loss_mode": "forward_kl_topk"},
                 "The terms of the teacher's k likeliest tokens, neither renormalized nor with a "
                 "term for the rest: no KL, nor a bound of one.",
                 {

@@ -89,6 +89,8 @@ def _wrapped(paragraph: str, width: int) -> list[str]:
     if paragraph.startswith(" "):
         return [paragraph[1:]]
     name, tab, text = paragraph.rpartition("\t")
+    if len(name) >= _NAME:  # it has a line of its own
+        return [name, *_wrapped(f"\t{text}", width)]
     return textwrap.wrap(
         text,
         width,

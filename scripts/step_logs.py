@@ -1,7 +1,8 @@
 """Write the step logs of tests/logs/data with the loggers themselves.
 
 Run it in an environment of its own, since none of them is needed to read what they write:
-    pip install tensorboard==2.21.0 wandb==0.31.0 mlflow==3.17.2 trackio==0.43.0
+    pip install tensorboard==2.21.0 wandb==0.31.0 trackio==0.43.0
+    pip install mlflow-skinny==3.17.2 sqlalchemy alembic
     python scripts/step_logs.py tests/logs/data
 Every log holds the series of ``values``; what a logger adds of the machine is taken out again.
 """

@@ -9,7 +9,6 @@ import pytest
 import kullback as kb
 from kullback.worlds.step_logs import LOG_FAULTS, NAMES, honest_log
 
-CASES = Path(__file__).parents[1] / "cases"
 RESULTS = Path(__file__).parents[2] / "results" / "step_logs.json"
 
 

@@ -130,6 +130,16 @@ def test_heads_that_weigh_too_much_test_nobody():
                 and test.sampler == "reference"]  # fmt: skip
 
 
+def test_decimals_that_round_all_to_0_are_not_held_against_the_sampler():
+    """A policy that is nearly certain: −0.004 is printed as 0, at every token."""
+    certain = -rng().uniform(1e-4, 4.9e-3, size=(64, 100))
+    certain[:, 0] = -3.21
+    summary = summarize([pack({"p": certain, "q": np.round(certain, 2)})])
+    tests = sampler_tests(summary)
+    assert min(test.log_p for test in tests) < -10
+    assert failing(tests) == ()
+
+
 @pytest.mark.parametrize(("log_p", "said"), [(0.0, "1"), (-4.6, "0.01"), (-2302.6, "1e-1000")])
 def test_a_chance_is_spoken_even_if_no_float_holds_it(log_p, said):
     assert chance(log_p) == said

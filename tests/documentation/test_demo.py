@@ -51,6 +51,7 @@ def test_it_asks_what_a_dump_is_usually_asked_and_two_things_more():
         "negative-beyond-chance",
         "weight-missing",
         "weights-degenerate",
+        "clamp-active",
         "mean-owned-by-few",
     }
 

@@ -65,7 +65,7 @@ def test_states_add_and_the_first_place_stays_the_first() -> None:
     rows = [
         [0.0, -1.0, NAN, -INF, 0.0],
         [-2.0, 1.5, -9999.0, 0.0, -1.0],
-        [NAN, 0.25, -INF, -9999.0, -7.0],
+        [NAN, 0.328125, -INF, -9999.0, -7.0],
     ]
     whole = of(rows)
     parts = [of([row], rows=np.array([i])) for i, row in enumerate(rows)]
@@ -92,3 +92,15 @@ def test_sizes_that_overflow_are_infinite() -> None:
     state = of([[-1.7e308, -1.7e308]])
     assert (state.low, state.high, state.size) == (-1.7e308, -1.7e308, INF)
     assert (state + of([[-1.0]])).size == INF
+
+
+def test_the_grid_of_two_batches_is_the_one_on_which_both_stand() -> None:
+    eighths, tenths, neither = of([[-1.125, -0.5]]), of([[-1.1, -0.5]]), of([[-1.001, -0.3]])
+    assert (eighths + eighths).grid == eighths.grid
+    assert tenths.grid == ("2 decimals", 0.01)
+    assert (eighths + tenths).grids == {
+        "3 decimals": 4e-6,
+        "4 decimals": 4e-8,
+    }
+    assert of([[-9999.0, NAN]]).grid == ("", 0.0)
+    assert (neither + of([[1 / 3]])).grid == ("", 0.0)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kullback.columns import Columns, Place, pack
-from kullback.estimation.padding_state import NAMED, PaddingState, Runs
+from kullback.estimation.padding_state import NAMED, Inner, PaddingState, Runs
 
 ZERO = ("end", "old", 0.0, None)
 
@@ -73,7 +73,8 @@ def test_states_add_and_name_the_first_places() -> None:
     cuts = ((0, 10), (10, 10), (10, 55), (55, 90))
     parts = [PaddingState.of(columns.take(slice(a, b))) for a, b in cuts]
     assert reduce(add, parts) == parts[0] + (parts[1] + (parts[2] + parts[3])) == whole
-    assert whole.runs[ZERO].sequences == 60
+    assert whole.runs[ZERO].shapes.total() == 60
+    assert whole.runs[ZERO].sequences == 0  # all of them are nothing else
     assert len(whole.runs[ZERO].places) == NAMED
 
 
@@ -81,3 +82,15 @@ def test_no_sequence_is_the_neutral_element() -> None:
     some = PaddingState.of(padded([-1.0, 0, 0]))
     empty = PaddingState.of(padded([-1.0, 0, 0]).take(slice(0, 0)))
     assert empty + some == some + empty == some
+
+
+def test_runs_that_stop_again_are_counted_apart() -> None:
+    values = [-1.0, -2, -2, -2, -1, -3, -3, -1, -2, -2, -3]
+    columns = pack({"old": values}, lengths=[5, 6])
+    columns = replace(columns, tokens=np.array([5, 6, 6, 6, 5, 7, 7, 5, 6, 6, 7]))
+    state = PaddingState.of(columns)
+    assert state.inner == {("old", -2.0, 6): Inner(2, 5)}
+    assert state.inner["old", -2.0, 6].repeats == 1
+    assert list(state.runs) == [("begin", "old", -3.0, 7)]
+    halves = [PaddingState.of(columns.take(slice(i, i + 1))) for i in range(2)]
+    assert halves[0] + halves[1] == state

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kullback.diagnosis import alignment, column_faults, openings, sampler_tests
+from kullback.diagnosis import alignment, openings, padding, sampler_tests
 from kullback.diagnosis.finding import CODES
 from kullback.estimation import sampler_state, terms
 from kullback.explaining.accusing import ACCUSING
@@ -24,7 +24,7 @@ def test_thresholds_are_those_of_the_code_that_accuses():
         ),
         "shifted-by-one": (f"{alignment.VARIANCE_LEFT:g} of that", f"{alignment.SQUARES_LEFT:g};"),
         "misaligned": (f"less than {sampler_tests.UNRELATED:g}",),
-        "mask-covers-padding": (f"{column_faults.FEW_PADDED:.0%}", f"{column_faults.FILLED:.0%}"),
+        "mask-covers-padding": (f"{padding.FEW_PADDED:.0%}", f"{padding.FILLED:.0%}"),
         "mask-covers-prompt": (f"{openings.NEARLY_ALL:.0%}", f"{sampler_tests.NEARLY_ALL:.0%}"),
     }.items():
         assert all(one in ACCUSING[code].test for one in thresholds), code

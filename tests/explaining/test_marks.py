@@ -45,14 +45,8 @@ def test_a_temperature_is_seen_with_the_entropy_and_not_without():
     assert "the sampler is not-verifiable; with it, accused." in example
 
 
-def test_training_on_the_tokens_brings_k1_below_zero():
-    assert SAID["in-sample"].numbers["k1"] < -0.001
-
-
 def test_the_other_marks_show_how_far_off_the_number_is():
     assert SAID["biased"].numbers["mean"] > 1.3 * SAID["biased"].numbers["kl"]
-    both = SAID["selected-on-outcome"].numbers
-    assert abs(both["sequence_mean"] - both["k1_at_sequence_mean"]) > 0.005
     plain = SAID["as-if-sampled-by"].numbers
     assert plain["without"] < 0 < plain["with"]
 

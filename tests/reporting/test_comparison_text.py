@@ -47,7 +47,7 @@ def test_the_headline_stands_before_the_findings_and_these_before_the_numbers() 
         "No prompt is on both sides",
         "Read it with care: ",
         "Only A: error tokens-do-not-match-text",
-        "On both sides, and told in full by kullback report: too-few-clusters.",
+        "On both sides, and told in full by kullback report: clamp-active, too-few-clusters.",
         "question A B B − A interval change by k3 by exact trust",
         "KL(rollout||old) 0.0339 0.00399 -0.0299",
         "KL by k1 in nats per token",

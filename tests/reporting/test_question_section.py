@@ -34,6 +34,7 @@ def test_what_stands_in_it_stands_in_one_order():
         "of the sum of k3",
         ">per token<",
         "weights current/rollout",
+        "k3 at most 10",
         "<mark>",
         "0 masked, 0 missing, 0 infinite.",
     ]
@@ -51,6 +52,13 @@ def test_weights_of_the_other_policy_where_p_sampled():
     columns = CLEAN_WORLDS["smooth"](16).sample(np.random.default_rng(0))
     one = document(summarize([columns]))["questions"][0]
     assert f"weights {one['question']['q']}/{one['question']['p']}" in section(one)
+
+
+def test_clamps_are_shown_where_one_does_something():
+    shown = QUESTIONS["KL(rollout||strong)"]
+    assert shown["clamps"][0]["clamp"] == "k3_within_20_10"
+    assert "verl, SkyRL, NeMo RL, ms-swift" in section(shown)
+    assert "no gradient" not in section(QUESTIONS["KL(rollout||strong)"] | {"clamps": []})
 
 
 def test_counts_are_told_in_full():

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kullback.reporting.words import (
+    clamped,
     forgotten_weight,
     headline,
     interval,
@@ -91,3 +92,14 @@ def test_what_was_read_counts_sequences_tokens_and_damage():
     assert what_was_read(report | {"source": source}) == (
         "a.parquet: 2 sequences, 7 tokens, sampled by rollout; 3 damaged rows left out"
     )
+
+
+def test_clamps_that_do_the_same_are_one_line_and_idle_ones_none():
+    clamp = {"rule": "k3 at most 10", "used_by": "A", "tokens": 3, "share": 0.0015, "form": "k3"}
+    clamp |= {"mean": 0.0164, "clamped_mean": 0.0121}
+    also = clamp | {"rule": "log r at least −10, k3 at most 10", "used_by": "B"}
+    other = clamp | {"rule": "k1 within ±10", "used_by": "C", "form": "k1", "clamped_mean": 0.01}
+    lines = clamped({"clamps": [also, clamp, other, clamp | {"tokens": 0}]})
+    assert lines[0].startswith("Clamped as in B, A (k3 at most 10), 3 tokens")
+    assert len(lines) == 2
+    assert clamped({"clamps": []}) == []

@@ -17,6 +17,7 @@ from kullback.cli.explain import explain
 from kullback.cli.probe import probe
 from kullback.cli.report import report
 from kullback.cli.reproduce import reproduce
+from kullback.cli.selftest import selftest
 from kullback.cli.watch import watch
 
 
@@ -33,6 +34,7 @@ def app() -> None:
       kullback explain kl --value -0.031 --tokens 8192
       kullback probe my_losses:kl_loss
       kullback reproduce gaussian
+      kullback selftest
     """
 
 
@@ -42,6 +44,7 @@ app.add_command(explain)
 app.add_command(probe)
 app.add_command(watch)
 app.add_command(reproduce)
+app.add_command(selftest)
 
 
 def main() -> None:

@@ -1,17 +1,16 @@
-"""Is every value in the mask a log-prob? Sentinels, gaps, padding, probabilities, infinities."""
+"""Is every value in the mask a log-prob? Sentinels, gaps, probabilities, infinities."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from kullback.columns import SENTINEL
+from kullback.diagnosis.environment import unscored_inside
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
+from kullback.diagnosis.padding import diagnose_padding
 from kullback.estimation.column_state import ColumnState
-from kullback.estimation.padding_state import Runs
 from kullback.estimation.summary import Summary
 
-FILLED = 0.95  # share of all rows that have a width to which padded ones were filled, at least
-FEW_PADDED = 0.1  # share of rows below which a run of one constant may be a policy's own
 ROUNDING = 0.01  # nats above 0 that low precision can leave in an honest log-softmax
 
 
@@ -32,7 +31,7 @@ def diagnose_columns(summary: Summary) -> Diagnosis:
     for detect in (_positive, _sentinel, _missing):
         found = {role: detect(summary, role, state) for role, state in summary.columns.items()}
         total += Diagnosis(_together(found), tuple(c for d in found.values() for c in d.checks))
-    return total + _infinite(summary) + _padding(summary)
+    return total + _infinite(summary) + diagnose_padding(summary)
 
 
 def _together(found: dict[str, Diagnosis]) -> tuple[Finding, ...]:
@@ -103,7 +102,7 @@ def _positive(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
 
 def _sentinel(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
     code, reason = "sentinel-inside-mask", f"{state.sentinel} values of −9999"
-    if not state.sentinel:
+    if not state.sentinel or _elsewhere(summary, role, "sentinel") == 0:
         return _checked(code, role, None, reason)
     finding = Finding(
         code=code,
@@ -124,7 +123,7 @@ def _sentinel(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
 
 def _missing(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
     code, reason = "missing-values", f"{state.nan} values not logged"
-    if not state.nan:
+    if not state.nan or _elsewhere(summary, role, "missing") == 0:
         return _checked(code, role, None, reason)
     cut = ", all at the end of their sequence: what was scored there is shorter than the mask"
     cut = cut if state.nan_trailing == state.nan else ""
@@ -141,6 +140,14 @@ def _missing(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
         where=_places(state, "nan"),
     )
     return _checked(code, role, finding, reason)
+
+
+def _elsewhere(summary: Summary, role: str, fault: str) -> int:
+    """Such values that another finding does not speak of: that of another's turn in the mask."""
+    if not unscored_inside(summary, role):
+        return 1
+    counts = {"missing": summary.columns[role].nan, "sentinel": summary.columns[role].sentinel}
+    return counts[fault] - int(getattr(summary.stretches[role], fault))
 
 
 def _places(state: ColumnState, fault: str) -> tuple[str, ...]:
@@ -176,46 +183,3 @@ def _infinite(summary: Summary) -> Diagnosis:
         ),
     )
     return Diagnosis((finding,), checks)
-
-
-def _padding(summary: Summary) -> Diagnosis:
-    """Rows padded to a common width, whose padding is counted.
-
-    A run of one constant proves nothing alone: an honest policy may repeat itself with certainty.
-    Padding is one value (and one id) in a tenth of all rows, and nearly every row has one of the
-    few widths to which the others were filled.
-    """
-    code, state = "mask-covers-padding", summary.padding
-    if not state.runs:
-        return _checked(code, "the dump", None, "no row begins or ends in a run of one constant")
-    kind, runs = max(state.runs.items(), key=lambda item: item[1].sequences)
-    side, role, value, identity = kind
-    told = f"{runs.sequences} of {state.sequences} sequences {side} in a run of one constant"
-    few = runs.sequences < max(2, FEW_PADDED * state.sequences)
-    wide = sum(state.widths[width] for width in runs.widths) < FILLED * state.sequences
-    if few or wide or 2 * len(runs.widths) > runs.sequences:
-        status, why = ("passed", "too few for padding") if few else (
-            "not-possible", "padding, or a policy that repeats itself"
-        )  # fmt: skip
-        return Diagnosis((), (Check(code, "the dump", status, f"{told}: {why}"),))
-    share = runs.tokens / max(column.tokens for column in summary.columns.values())
-    finding = Finding(
-        code=code,
-        severity="error",
-        certainty="likely",
-        questions=tuple(str(question) for question in summary.questions),
-        claim=f"{told} ({value:g} for {role}), {runs.tokens} tokens in all, and they are of "
-        f"{_widths(runs)}: padding is counted as tokens.",
-        numbers={"sequences": runs.sequences, "tokens": runs.tokens, "share": share}
-        | ({} if identity is None else {"token": identity}),
-        cost=f"{share:.0%} of all tokens are padding. Each adds to the count, and what stands "
-        "there to the sum.",
-        advice="Take the mask from the lengths, not from the place of the end-of-text token.",
-        where=tuple(map(str, runs.places)),
-    )
-    return _checked(code, "the dump", finding, told)
-
-
-def _widths(runs: Runs) -> str:
-    widths = sorted(runs.widths)
-    return f"one width, {widths[0]}" if len(widths) == 1 else f"{len(widths)} widths only"

@@ -5,13 +5,27 @@ from __future__ import annotations
 import numpy as np
 
 from kullback.diagnosis.alignment import diagnose_alignment
+from kullback.diagnosis.boundaries import diagnose_boundaries
+from kullback.diagnosis.clamps import diagnose_clamps
 from kullback.diagnosis.column_faults import diagnose_columns
+from kullback.diagnosis.endings import diagnose_endings
+from kullback.diagnosis.engines import diagnose_engines
+from kullback.diagnosis.environment import diagnose_environment
 from kullback.diagnosis.finding import Diagnosis
+from kullback.diagnosis.first_step import diagnose_first_step
+from kullback.diagnosis.in_sample import diagnose_in_sample
 from kullback.diagnosis.limits import diagnose_limits
 from kullback.diagnosis.misaligned import diagnose_misaligned
 from kullback.diagnosis.normalization import diagnose_normalization
 from kullback.diagnosis.openings import diagnose_openings
+from kullback.diagnosis.precision import diagnose_precision
+from kullback.diagnosis.processed import diagnose_processed
+from kullback.diagnosis.rejected import diagnose_rejected
+from kullback.diagnosis.rescored import diagnose_rescored
 from kullback.diagnosis.sampler import diagnose_sampler
+from kullback.diagnosis.selection import diagnose_selection
+from kullback.diagnosis.staleness import diagnose_staleness
+from kullback.diagnosis.temperatures import diagnose_temperatures
 from kullback.estimation.summary import Summary
 
 
@@ -34,12 +48,31 @@ def diagnose(summary: Summary) -> Diagnosis:
         >>> [finding.code for finding in diagnose(summarize([batch])).findings]
         ['sentinel-inside-mask', 'too-few-clusters']
     """
-    return (
+    sampler = diagnose_sampler(summary)
+    drew = frozenset(
+        check.subject
+        for check in sampler.checks
+        if check.code == "temperature-mismatch" and check.status == "failed"
+    )
+    found = (
         diagnose_columns(summary)
         + diagnose_normalization(summary)
         + diagnose_openings(summary)
+        + diagnose_environment(summary)
         + diagnose_alignment(summary)
+        + diagnose_boundaries(summary)
         + diagnose_misaligned(summary)
-        + diagnose_sampler(summary)
-        + diagnose_limits(summary)
+        + sampler
+        + diagnose_temperatures(summary, drew)
+        + diagnose_processed(summary)
+        + diagnose_in_sample(summary)
+        + diagnose_staleness(summary)
+        + diagnose_precision(summary)
+        + diagnose_rescored(summary)
+        + diagnose_selection(summary)
+        + diagnose_rejected(summary)
+        + diagnose_clamps(summary)
+        + diagnose_endings(summary)
     )
+    told = diagnose_engines(summary, found) + diagnose_first_step(summary, found)
+    return found + told + diagnose_limits(summary)

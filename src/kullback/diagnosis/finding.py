@@ -37,7 +37,12 @@ CODES = {
     "missing-values": Code("log-probs inside the mask were not logged", True),
     "mask-covers-padding": Code("padding is counted as tokens", True),
     "mask-covers-prompt": Code("tokens that nobody sampled are counted at the start", True),
+    "mask-covers-environment": Code("tokens that nobody sampled are counted in the middle", True),
+    "packed-boundary": Code("first tokens of packed sequences have the wrong context", True),
     "infinite-ratio": Code("a policy gives no probability to a sampled token", True),
+    "temperature-mismatch": Code("draws or log-probs at another temperature", True),
+    "sampler-truncated": Code("the sampler's log-probs leave out a top-k or top-p", True),
+    "in-sample": Code("a policy was fitted to the tokens that judge it", True),
     "sign-impossible": Code("a logged number that cannot be negative is", True, "log"),
     "unit-or-scale": Code("two logged KLs that should be one differ by a factor", True, "log"),
     "rows-left-out": Code("damaged rows were not read", False),
@@ -46,8 +51,14 @@ CODES = {
     "weight-missing": Code("the engine sampled, and no importance weight says so", False),
     "weights-degenerate": Code("a few importance weights decide the estimate", False),
     "mean-owned-by-few": Code("a few tokens own most of the mean", False),
-    "too-few-clusters": Code("too few prompts for the interval to hold what it says", False),
+    "selected-on-outcome": Code("rows or tokens were left out, perhaps for what was drawn", False),
+    "stale": Code("older weights sampled, as the versions say", False),
+    "precision-floor": Code("a difference that rounding alone makes", False),
+    "stochastic-forward": Code("two evaluations of the same tokens differ", False),
     "reference-not-start": Code("at the first step the reference is not the policy", False),
+    "clamp-active": Code("a clamp cuts off what the KL is made of", False),
+    "end-not-counted": Code("the token that ends a sequence is not counted throughout", False),
+    "too-few-clusters": Code("too few prompts for the interval to hold what it says", False),
     "holes-suspected": Code("two logged estimates of one KL differ", False, "log"),
     "not-finite": Code("a logged KL is NaN or infinite", False, "log"),
     "controller-saturated": Code("a coefficient runs away", False, "log"),
@@ -114,7 +125,7 @@ def decided(wrong: float, right: float) -> str:
     if wrong < 0 <= right:
         return "Its sign is wrong: a penalty by it is a reward, and no stop rule fires."
     low, high = sorted((wrong, right))
-    if not low < high:  # nor if one of them is no number
+    if not low < high or f"{low:.3g}" == f"{high:.3g}":  # nor if one of them is no number
         return ""
     return f"A stop rule or a target between {low:.3g} and {high:.3g} decides the other way."
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log
 
 import numpy as np
 
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
+from kullback.diagnosis.recovered import recovered_finding
+from kullback.diagnosis.rejected import cut_by_rejection
 from kullback.diagnosis.sampler_tests import (
     FEWEST_CLUSTERS,
     FEWEST_PREFIXES,
+    REJECTED,
     SamplerTest,
     cause,
     chance,
@@ -24,7 +28,7 @@ from kullback.estimation.sampler_state import ENTROPY_FLOOR
 from kullback.estimation.summary import Summary
 from kullback.question import Question
 
-KINDS = ("bound", "bet", "entropy", "heads", "openings")
+KINDS = ("bound", "bet", "entropy", "heads", "tempering", "cut", "openings")
 OTHER_POLICY = (
     "k1 and k3 answer for another policy than the one that is named; more data does not help."
 )
@@ -93,7 +97,13 @@ def diagnose_sampler(summary: Summary) -> Diagnosis:
     failed = failing(tests)
     causes = {test: cause(summary, test, failed) for test in failed}
     findings = [_prompt_finding(summary, t) for t in failed if causes[t] == "prompt"]
+    named: dict[str, str] = {}  # by sampler, the code of the one cause that explains its tests
     for role in dict.fromkeys(test.sampler for test in failed):
+        mine = [t for t in failed if t.sampler == role and causes[t] == "sampler"]
+        if (one := recovered_finding(summary, role, mine)) is not None:
+            findings.append(one)
+            named[role] = one.code
+            continue
         of = {kind: [t for t in failed if t.sampler == role and t.kind == kind
                      and causes[t] == "sampler"] for kind in KINDS}  # fmt: skip
         if of["bound"]:
@@ -101,12 +111,14 @@ def diagnose_sampler(summary: Summary) -> Diagnosis:
         elif of["bet"]:  # it says the same, where the sum alone does not
             findings.append(_bet_finding(summary, of["bet"]))
         findings += [_mean_finding(summary, test) for test in of["entropy"] + of["heads"]]
+        if not of["entropy"] + of["heads"]:  # which say the same
+            findings += [_within_finding(summary, test) for test in of["tempering"] + of["cut"]][:1]
         findings += [_openings_finding(summary, test) for test in of["openings"]]
     # A bet that did not fail because of the sampler is a check of the alignment.
     checks = [
-        _check(test, causes.get(test, ""))
+        _check(test, causes.get(test, ""), named.get(test.sampler, ""))
         for test in tests
-        if test.kind != "bet" or causes.get(test) == "sampler"
+        if causes.get(test) != "in-sample" and (test.kind != "bet" or causes.get(test) == "sampler")
     ]
     for role in dict.fromkeys(question.sampler for question in summary.questions):
         checks += _not_possible(summary, role, {t.kind for t in tests if t.sampler == role})
@@ -188,8 +200,30 @@ def _mean_finding(summary: Summary, test: SamplerTest) -> Finding:
         ),
         numbers={"test": test.kind, "mean": test.mean, "z": test.z, "prefixes": test.count},
         cost=OTHER_POLICY,
-        advice="Log the processed log-probs (after temperature, top-p and top-k), or sample "
-        "at temperature 1 without truncation; use the same settings in the trainer.",
+        advice="Log the processed log-probs (after temperature, top-p and top-k) and their heads, "
+        "which tell what was left out; or sample at temperature 1 without truncation.",
+    )
+
+
+def _within_finding(summary: Summary, test: SamplerTest) -> Finding:
+    what = {
+        "tempering": "another temperature of the logged heads explains",
+        "cut": "the heads cut somewhere explain",
+    }[test.kind]
+    return Finding(
+        code="sampler-mismatch",
+        severity="error",
+        certainty="beyond-chance",
+        questions=_sampled_by(summary, test.sampler),
+        claim=(
+            f"The tokens were not drawn from the distribution that {test.sampler} logged: {what} "
+            f"them so much better that it happens with a probability of at most "
+            f"{chance(test.log_p)}. But neither a temperature nor a cut alone explains them well."
+        ),
+        numbers={"test": test.kind, "log_p": test.log_p, "prefixes": test.count},
+        cost=OTHER_POLICY,
+        advice="Log the processed log-probs (after temperature, top-p and top-k), and make sure "
+        "that they are of the weights that sampled.",
     )
 
 
@@ -273,7 +307,7 @@ def _prompt_finding(summary: Summary, test: SamplerTest) -> Finding:
     )
 
 
-def _check(test: SamplerTest, found: str) -> Check:
+def _check(test: SamplerTest, found: str, named: str) -> Check:
     failed = found == "sampler"
     code = "negative-beyond-chance" if test.kind == "bound" else "sampler-mismatch"
     if test.kind == "openings":
@@ -283,6 +317,17 @@ def _check(test: SamplerTest, found: str) -> Check:
             f"pairs of sequences that begin alike do so at {test.mean:.3g} nats on average; "
             f"probability at most {chance(test.log_p)} over all {test.count} pairs"
         )
+    elif test.kind in ("tempering", "cut"):
+        code = {"tempering": "temperature-mismatch", "cut": "sampler-truncated"}[test.kind]
+        what = {"tempering": "another temperature", "cut": "a top-k, top-p or min-p"}[test.kind]
+        reason = f"{what} of its own heads explains no draws better, at {test.count} prefixes"
+        if test.log_p + test.slack < log(0.5):
+            reason = (
+                f"{what} of its own heads explains the draws at {test.count} prefixes better with "
+                f"a probability of at most {chance(test.log_p)}"
+            )
+        if failed:
+            code = "sampler-mismatch"
     elif test.kind == "bet":
         reason = (
             f"a bet of a tenth on {test.other} at each of {test.count} tokens gained "
@@ -297,6 +342,7 @@ def _check(test: SamplerTest, found: str) -> Check:
     else:
         name = {"entropy": "−log p − H", "heads": "head hits less head mass"}[test.kind]
         reason = f"{name}: {test.mean:+.3g}, {test.z:+.1f} standard errors, {test.count} prefixes"
+    code = named if failed and named else code
     return Check(code, test.sampler, "failed" if failed else "passed", reason)
 
 
@@ -308,8 +354,10 @@ def _not_possible(summary: Summary, role: str, made: set[str]) -> list[Check]:
     prefixes, unlogged = (
         0 if state is None else int(state.by_group(term).sum()) for term in ("prefixes", "unlogged")
     )
-    if state is not None and not scored(summary, role):
-        told = "its column holds something else, or nothing at the start"
+    if cut_by_rejection(summary):
+        told = REJECTED
+    elif state is not None and not scored(summary, role):
+        told = "its column holds something else, or nothing in places"
     elif state is None:
         told = f"neither entropy nor top-k log-probs of {role} are logged"
     elif unlogged:

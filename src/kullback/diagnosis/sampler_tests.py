@@ -6,15 +6,22 @@ from dataclasses import dataclass
 from math import exp, log
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kullback.diagnosis.alignment import is_shifted, shifted_roles
+from kullback.diagnosis.boundaries import badly_packed
 from kullback.diagnosis.column_faults import holds_log_probs
+from kullback.diagnosis.environment import unscored_inside
 from kullback.diagnosis.openings import opens_unscored
+from kullback.diagnosis.rejected import cut_by_rejection
+from kullback.diagnosis.tempering import log_likelihoods, rounding
 from kullback.estimation.column_state import ColumnState
+from kullback.estimation.cut_state import ROW as CUT_ROW
 from kullback.estimation.interval import ratio_interval
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.sampler_state import SamplerState
 from kullback.estimation.summary import Summary
+from kullback.estimation.tempered_state import EXPONENTS
 from kullback.question import Question
 
 ALPHA = 0.01  # probability that a report on honest data accuses any sampler
@@ -26,7 +33,10 @@ FLOAT32_FLOOR = 4e-5
 BFLOAT16 = 2.0**-9  # relative rounding error, half a unit in the last of eight bits
 UNRELATED = 0.3  # size of a correlation below which two columns may be of different tokens
 NEARLY_ALL = 0.9  # share of pairs of sequences that begin alike where a prompt is counted
+REJECTED = "the mask was cut by log-ratios, and what is left is a selection"
 PROMPT = 5.0  # nats that such a beginning costs; a sharper sampler saves a few tokens
+FITTED = 5.0  # standard errors by which q beats even its own samples, at least, if it was fitted
+FIXED = ("reference", "teacher")  # roles that nobody trains on the tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +44,15 @@ class SamplerTest:
     """One test of one sampler.
 
     Args:
-        kind: ``bound``, ``bet``, ``entropy``, ``heads`` or ``openings``.
+        kind: ``bound``, ``bet``, ``entropy``, ``heads``, ``tempering``, ``cut`` or ``openings``.
         sampler: The role that is said to have sampled.
         other: For the bound and the bet, the role that it is compared with.
         log_p: Log of the probability of such a result, at most, if the sampler is honest.
         slack: What rounding of the logged numbers may have taken from it at most.
         mean: Mean of log other/sampler, of the bet's log gain, of −log p − H, of hits less head
-            mass, or of what a pair's like openings cost.
-        z: The mean in standard errors; NaN for the bound, the bet and the openings.
+            mass, of the log gain of another temperature or of a cut, or of what a pair's like
+            openings cost.
+        z: The mean in standard errors, for ``entropy`` and ``heads``; else NaN.
         count: Tokens, or prefixes, or pairs of sequences.
     """
 
@@ -56,7 +67,12 @@ class SamplerTest:
 
 
 def sampler_tests(summary: Summary) -> tuple[SamplerTest, ...]:
-    """Every test that the dump allows, each sampler and pair once."""
+    """Every test that the dump allows, each sampler and pair once.
+
+    None holds for a selection of the tokens that were drawn.
+    """
+    if cut_by_rejection(summary):
+        return ()
     bounds: dict[tuple[str, str], SamplerTest] = {}
     bets: dict[tuple[str, str], SamplerTest] = {}
     for question, state in summary.questions.items():
@@ -84,7 +100,13 @@ def sampler_tests(summary: Summary) -> tuple[SamplerTest, ...]:
         for role in samplers
         if role in summary.shared and scored(summary, role)
     ]
-    return (*bounds.values(), *bets.values(), *means, *openings)
+    headed = [
+        test(summary, role)
+        for role in summary.tempered
+        if scored(summary, role) and _sound(summary, role) and role not in shifted_roles(summary)
+        for test in (_tempering, _cut)
+    ]
+    return (*bounds.values(), *bets.values(), *means, *headed, *openings)
 
 
 def _product(
@@ -112,9 +134,52 @@ def _openings(summary: Summary, role: str) -> SamplerTest:
     return SamplerTest("openings", role, "", log_p, slack, mean, np.nan, state.pairs)
 
 
+def _sound(summary: Summary, role: str) -> bool:
+    """Whether the heads are of one distribution, that of the sampled log-probs."""
+    state = summary.distributions[role]
+    return not state.heavy and not state.differing
+
+
+def _tempering(summary: Summary, role: str) -> SamplerTest:
+    """Another temperature of its own head as a bet, mixed over a grid: mean 1 under the sampler.
+
+    Given that the token falls into the head, p(x)^β / Σ p^β against the same at β = 1.
+    """
+    state = summary.tempered[role]
+    gains = log_likelihoods(state)
+    others = np.flatnonzero(EXPONENTS != 1)
+    lost = rounding(state, BFLOAT16 * state.bfloat16, FLOAT32_FLOOR)
+    count = int(state.by_group("inside").sum())
+    return _mixture("tempering", role, gains[others], lost[others], count)
+
+
+def _cut(summary: Summary, role: str) -> SamplerTest:
+    """Never beyond a cut of its own head, ∏ m at most, mixed over all cuts that are looked for."""
+    state = summary.cuts[role]
+    told, size = state.sums[CUT_ROW["told"]], state.sums[CUT_ROW["size"]]
+    gains, least = state.sums[CUT_ROW["log_kept"]], state.sums[CUT_ROW["expected"]]
+    moved = FLOAT32_FLOOR * told + BFLOAT16 * state.bfloat16 * size
+    # ∏ (m + ε) ≤ exp(−Σ (1 − m − ε)): what rounding leaves of the evidence.
+    lost = gains - np.maximum(least - moved, 0.0)
+    return _mixture("cut", role, gains, lost, state.prefixes)
+
+
+def _mixture(
+    kind: str, role: str, gains: NDArray[np.float64], lost: NDArray[np.float64], count: int
+) -> SamplerTest:
+    """The mean of several products with mean 1 at most is one, too."""
+    total, left = (
+        float(np.logaddexp.reduce(some)) - log(len(gains)) for some in (gains, gains - lost)
+    )
+    log_p = min(0.0, -total)
+    return SamplerTest(kind, role, "", log_p, total - left, total / max(count, 1), np.nan, count)
+
+
 def scored(summary: Summary, role: str) -> bool:
-    """Whether the column holds log-probs of what it is said to, from the first token on."""
-    return holds_log_probs(summary.columns[role]) and not opens_unscored(summary, role)
+    """Whether the column holds log-probs of what it is said to, at every token."""
+    blank = opens_unscored(summary, role) or unscored_inside(summary, role)
+    elsewhere = blank or role in badly_packed(summary)
+    return holds_log_probs(summary.columns[role]) and not elsewhere
 
 
 def unfit(summary: Summary, question: Question) -> str:
@@ -125,6 +190,8 @@ def unfit(summary: Summary, question: Question) -> str:
     column holds something else, or stands elsewhere.
     """
     state = summary.questions[question]
+    if cut_by_rejection(summary):
+        return REJECTED
     for role in question.roles:
         if not scored(summary, role):
             return f"what stands in the column of {role} is not its log-probs throughout"
@@ -143,7 +210,19 @@ def unfit(summary: Summary, question: Question) -> str:
 def sum_rounding(summary: Summary, pair: tuple[str, str], tokens: int) -> float:
     """The most that rounding can add to the sum of log other/sampler, in nats."""
     columns = [summary.columns[role] for role in pair]
-    return FLOAT32_FLOOR * tokens + sum(BFLOAT16 * c.size for c in columns if c.bfloat16)
+    return FLOAT32_FLOOR * tokens + sum(_rounded(column) for column in columns)
+
+
+def _rounded(column: ColumnState) -> float:
+    """The most that the grid of a column can have added to the sum of its log-probs.
+
+    Half a step of decimals is no small part of a log-prob near 0, and moves all of them one way.
+    """
+    if column.bfloat16:
+        return BFLOAT16 * column.size
+    name, step = column.grid
+    told = "decimals" in name and column.low < column.high  # one value stands on some grid
+    return 0.5 * step * column.tokens if told else 0.0
 
 
 def mean_test(summary: Summary, role: str, kind: str) -> SamplerTest | None:
@@ -186,9 +265,8 @@ def _rounding(column: ColumnState, state: SamplerState, kind: str, count: int) -
     """The most that rounding can add to the mean of a test."""
     if kind == "heads":
         return FLOAT32_FLOOR + BFLOAT16 * column.bfloat16
-    logs = column.size / column.tokens * column.bfloat16
     entropy = float(state.by_group("entropy").sum()) / count * state.bfloat16
-    return FLOAT32_FLOOR + BFLOAT16 * (logs + entropy)
+    return FLOAT32_FLOOR + _rounded(column) / column.tokens + BFLOAT16 * entropy
 
 
 def failing(tests: tuple[SamplerTest, ...]) -> tuple[SamplerTest, ...]:
@@ -204,7 +282,7 @@ def correlation(summary: Summary, test: SamplerTest) -> float:
 
 
 def cause(summary: Summary, test: SamplerTest, failed: tuple[SamplerTest, ...]) -> str:
-    """What a failing test speaks of: ``misaligned`` columns, a counted ``prompt``, the ``sampler``.
+    """What a failing test speaks of: ``misaligned``, ``in-sample``, a ``prompt``, the ``sampler``.
 
     A pair whose bet fails and whose log-probs are hardly correlated is misaligned, and no other
     test says anything of it. Sequences that begin alike count their prompt if nearly all of them
@@ -217,7 +295,44 @@ def cause(summary: Summary, test: SamplerTest, failed: tuple[SamplerTest, ...]) 
     pair = (test.sampler, test.other)
     bets = (one for one in failed if one.kind == "bet" and (one.sampler, one.other) == pair)
     bet = next(bets, None)
-    return "misaligned" if bet and abs(correlation(summary, bet)) < UNRELATED else "sampler"
+    if bet and abs(correlation(summary, bet)) < UNRELATED:
+        return "misaligned"
+    return "in-sample" if _fitted(summary, test, failed) else "sampler"
+
+
+def _fitted(summary: Summary, test: SamplerTest, failed: tuple[SamplerTest, ...]) -> bool:
+    """Whether q was likelier trained on these tokens than s is the wrong sampler.
+
+    The entropy must vouch for s, or a temperature or top-p explains it; and q, which somebody
+    trains, must do better than on tokens of its own. A third policy beyond q does that too.
+    """
+    if test.kind not in ("bound", "bet") or test.other in FIXED:
+        return False
+    accused = any(
+        one.sampler == test.sampler and one.kind in ("entropy", "heads") for one in failed
+    )
+    if accused or mean_test(summary, test.sampler, "entropy") is None:
+        return False
+    return lead(summary, test)[2] >= FITTED
+
+
+def lead(summary: Summary, test: SamplerTest) -> tuple[float, float, float]:
+    """By how much q beats s on these tokens, what q's own would show, and the gap's z.
+
+    Of tokens that q sampled, p/q has mean 1, so d = log q/p has about the mean of ½ d².
+    """
+    for question, state in summary.questions.items():
+        if (question.p, question.q, question.sampler) == (test.sampler, test.other, test.sampler):
+            gains, own = -state.by_group("raw_k1"), state.by_group("raw_k2")
+            found = ratio_interval(
+                gains - own,
+                state.by_group("tokens"),
+                effective=state.effective_clusters(),
+                confidence=0.95,
+            )
+            z = found.mean / found.standard_error if found.standard_error > 0 else 0.0
+            return float(gains.sum()) / state.tokens, float(own.sum()) / state.tokens, z
+    return np.nan, np.nan, 0.0
 
 
 def chance(log_p: float) -> str:

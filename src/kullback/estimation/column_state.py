@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kullback.columns import Columns, Place, fits_bfloat16, is_sentinel
+from kullback.columns import Columns, Place, is_sentinel
+from kullback.estimation.grids import grids_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,8 @@ class ColumnState:
         total: Sum of the finite ones. Where all of them are, the difference of two roles' totals is
             the log of their likelihood ratio.
         size: Sum of their sizes |log p|.
-        bfloat16: Whether all of them are numbers that bfloat16 can hold.
+        grids: The grids on which all of them stand (a narrow format, few decimals), each with the
+            sum of the squares of its spacing there.
         discrete: Whether the actions are tokens; a density may have a logarithm above 0.
         dtype: The type they were read in.
         first: The first place of each fault that was seen, by fault.
@@ -41,7 +43,7 @@ class ColumnState:
     high: float
     total: float
     size: float
-    bfloat16: bool
+    grids: dict[str, float]
     discrete: bool
     dtype: str
     first: dict[str, Place]
@@ -69,7 +71,7 @@ class ColumnState:
             high=float(np.where(plain, values, -np.inf).max(initial=-np.inf)),
             total=float(np.where(plain, values, 0.0).sum(dtype=np.float64)),
             size=float(np.abs(np.where(plain, values, 0.0)).sum(dtype=np.float64)),
-            bfloat16=fits_bfloat16(values[plain]),
+            grids=grids_of(values[plain]),
             discrete=columns.tokens is not None or columns.text is not None,
             dtype=str(values.dtype),
             first={
@@ -95,9 +97,30 @@ class ColumnState:
             self,
             low=min(self.low, other.low),
             high=max(self.high, other.high),
-            bfloat16=self.bfloat16 and other.bfloat16,
+            grids={
+                grid: squares + other.grids[grid]
+                for grid, squares in self.grids.items()
+                if grid in other.grids
+            },
             discrete=self.discrete or other.discrete,
             dtype=self.dtype if self.dtype == other.dtype else "mixed",
             first=other.first | self.first,
             **{name: getattr(self, name) + getattr(other, name) for name in counted},
         )
+
+    @property
+    def bfloat16(self) -> bool:
+        """Whether all finite log-probs are numbers that bfloat16 can hold."""
+        return "bfloat16" in self.grids
+
+    @property
+    def grid(self) -> tuple[str, float]:
+        """The coarsest grid on which all finite ones stand, and its root mean square spacing.
+
+        Without a grid, an empty name and 0.
+        """
+        finite = self.tokens - self.sentinel - self.nan - self.negative_infinite
+        if not (self.grids and finite > 0):
+            return "", 0.0
+        name = max(self.grids, key=lambda grid: self.grids[grid])
+        return name, (self.grids[name] / finite) ** 0.5

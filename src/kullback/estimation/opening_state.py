@@ -135,7 +135,7 @@ class SharedState:
         values = columns.log_probs[role]
         usable = columns.mask & np.isfinite(values) & ~is_sentinel(values)
         even = _pairs(columns)
-        places, inside = _openings(columns)
+        places, inside = openings(columns)
         (one, other), (in_one, in_other) = places[even.T], inside[even.T]
         both = np.logical_and.accumulate(in_one & in_other, axis=1)
         agree = columns.tokens[one] == columns.tokens[other]
@@ -173,7 +173,7 @@ def _pairs(columns: Columns) -> NDArray[np.int64]:
     return np.column_stack([told[begins], told[begins + 1]])
 
 
-def _openings(columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def openings(columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """The first tokens inside the mask of each sequence, and which of them are, [sequences, 32]."""
     before, _ = columns.outside(columns.mask)
     begin = columns.starts + segment_sums(before.astype(float), columns.lengths).astype(np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,8 @@ from kullback.columns import Columns, Place
 
 SHORTEST = 2  # a single certain token at the end is an honest end of text
 NAMED = 20  # places kept by name; the rest are counted
-KINDS = 100  # kinds of runs kept apart; honest data have none, padding one or two a role
+KINDS = 100  # kinds of runs kept apart; honest data have few, padding one or two a role
+INNER_KINDS = 20  # likewise of those within, the commonest
 
 Kind = tuple[str, str, float, int | None]  # side, role, its log-prob there, id (None: not logged)
 
@@ -34,13 +36,18 @@ class Runs:
 
     @property
     def sequences(self) -> int:
-        """Sequences that have one."""
-        return self.shapes.total()
+        """Sequences that have one and are not all of it."""
+        return sum(count for (width, length), count in self.shapes.items() if length < width)
 
     @property
     def tokens(self) -> int:
         """Tokens of all of them."""
         return sum(length * count for (_, length), count in self.shapes.items())
+
+    @property
+    def repeats(self) -> int:
+        """Tokens that went on with a run of two or more."""
+        return sum((n - SHORTEST) * count for (_, n), count in self.shapes.items())
 
     @property
     def widths(self) -> set[int]:
@@ -49,39 +56,73 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True)
+class Inner:
+    """The runs of one log-prob (and one id) that touch neither end. ``a + b`` counts both.
+
+    Args:
+        runs: How many there are.
+        tokens: Their tokens.
+    """
+
+    runs: int
+    tokens: int
+
+    def __add__(self, other: Inner) -> Inner:
+        return Inner(self.runs + other.runs, self.tokens + other.tokens)
+
+    @property
+    def repeats(self) -> int:
+        """Tokens that went on with a run of two or more."""
+        return self.tokens - SHORTEST * self.runs
+
+
+@dataclass(frozen=True, slots=True)
 class PaddingState:
-    """Runs of two tokens or more, at an end of a sequence, of one log-prob (and one id).
+    """Runs of two tokens or more of one log-prob (and one id).
 
     Args:
         widths: Sequences by their length.
-        runs: The runs, by side (``begin`` or ``end``), role, log-prob and id.
+        runs: Those at an end of a sequence, by side (``begin`` or ``end``), role, log-prob and id.
+        inner: Those within, by role, log-prob and id: padding has none, a policy that repeats
+            itself stops again.
     """
 
     widths: Counter[int]
     runs: dict[Kind, Runs]
+    inner: dict[tuple[str, float, int | None], Inner]
 
     @classmethod
     def of(cls, columns: Columns) -> PaddingState:
         """The runs of one batch."""
-        filled = columns.lengths > 0
-        widths = columns.lengths[filled]
-        edges = {"begin": columns.starts[filled], "end": columns.ends[filled] - 1}
         runs: dict[Kind, Runs] = {}
-        for side, edge in edges.items():
-            for role, values in columns.log_probs.items():
-                repeated = _repeated(columns, values, side, edge)
-                for i in np.flatnonzero(repeated >= SHORTEST):
-                    token, length = int(edge[i]), int(repeated[i])
-                    start = token if side == "begin" else token - length + 1
-                    identity = None if columns.tokens is None else int(columns.tokens[token])
-                    one = Runs(Counter([(int(widths[i]), length)]), (columns.place(start),))
-                    kind = (side, role, float(values[token]), identity)
+        inner: dict[tuple[str, float, int | None], Inner] = {}
+        starts, ends = columns.starts, columns.ends
+        for role, values in columns.log_probs.items():
+            first, last = _runs(columns, values)
+            sequence = np.searchsorted(ends, first, side="right")
+            begins, closes = first == starts[sequence], last == ends[sequence] - 1
+            edges = {"begin": np.flatnonzero(begins), "end": np.flatnonzero(closes)}
+            for side, chosen in edges.items():
+                for i in chosen.tolist():
+                    shape = (int(columns.lengths[sequence[i]]), int(last[i] - first[i] + 1))
+                    at = int(sequence[i])
+                    place = columns.place_in(at, int(first[i] - starts[at]))
+                    one = Runs(Counter([shape]), (place,))
+                    kind = (side, role, float(values[first[i]]), _identity(columns, first[i]))
                     runs[kind] = runs[kind] + one if kind in runs else one
-        return cls(Counter(columns.lengths.tolist()), _commonest(runs))
+            within = ~begins & ~closes
+            for (value, token), one in _counted(columns, values, first[within], last[within]):
+                inner[role, value, token] = one
+        return cls(Counter(columns.lengths.tolist()), _commonest(runs), _most(inner))
 
     def __add__(self, other: PaddingState) -> PaddingState:
         both = {k: self.runs[k] + other.runs[k] for k in self.runs.keys() & other.runs.keys()}
-        return PaddingState(self.widths + other.widths, _commonest(self.runs | other.runs | both))
+        within = {k: self.inner[k] + other.inner[k] for k in self.inner.keys() & other.inner.keys()}
+        return PaddingState(
+            self.widths + other.widths,
+            _commonest(self.runs | other.runs | both),
+            _most(self.inner | other.inner | within),
+        )
 
     @property
     def sequences(self) -> int:
@@ -90,21 +131,48 @@ class PaddingState:
 
 
 def _commonest(runs: dict[Kind, Runs]) -> dict[Kind, Runs]:
-    counts = Counter({kind: one.sequences for kind, one in runs.items()})
+    counts = Counter({kind: one.shapes.total() for kind, one in runs.items()})
     return {kind: runs[kind] for kind, _ in counts.most_common(KINDS)}
 
 
-def _repeated(
-    columns: Columns, values: NDArray[np.float64], side: str, edge: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """How many tokens of each sequence repeat, inside the mask, what stands at its edge.
+def _most(
+    inner: dict[tuple[str, float, int | None], Inner],
+) -> dict[tuple[str, float, int | None], Inner]:
+    counts = Counter({kind: one.runs for kind, one in inner.items()})
+    return {kind: inner[kind] for kind, _ in counts.most_common(INNER_KINDS)}
 
-    ``edge`` and the result leave out the empty sequences.
-    """
-    lengths = columns.lengths[columns.lengths > 0]
-    other = ~columns.mask | (values != np.repeat(values[edge], lengths))
+
+def _identity(columns: Columns, token: np.integer) -> int | None:
+    return None if columns.tokens is None else int(columns.tokens[token])
+
+
+def _runs(
+    columns: Columns, values: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The first and the last token of each run: in the mask, of one sequence, all alike."""
+    like = columns.mask[1:] & columns.mask[:-1] & (values[1:] == values[:-1])
     if columns.tokens is not None:
-        other = other | (columns.tokens != np.repeat(columns.tokens[edge], lengths))
-    first, last = columns.outermost(other)
-    # Where nothing else stands, all of it does.
-    return np.minimum(first - edge if side == "begin" else edge - last, lengths)
+        like &= columns.tokens[1:] == columns.tokens[:-1]
+    borders = columns.ends[:-1]
+    like[borders[(borders > 0) & (borders < len(columns))] - 1] = False
+    edges = np.diff(like.astype(np.int8), prepend=0, append=0)
+    return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+
+
+def _counted(
+    columns: Columns,
+    values: NDArray[np.float64],
+    first: NDArray[np.int64],
+    last: NDArray[np.int64],
+) -> Iterator[tuple[tuple[float, int | None], Inner]]:
+    """The runs by log-prob and id, the commonest."""
+    ids = np.zeros(len(first), np.int64) if columns.tokens is None else columns.tokens[first]
+    levels, of_value = np.unique(values[first].astype(np.float64), return_inverse=True)
+    names, of_id = np.unique(ids, return_inverse=True)
+    kinds, place = np.unique(of_value * max(len(names), 1) + of_id, return_inverse=True)
+    counts = np.bincount(place, minlength=len(kinds))
+    tokens = np.bincount(place, last - first + 1, minlength=len(kinds))
+    for i in np.argsort(-counts, kind="stable")[:INNER_KINDS]:
+        value, name = divmod(int(kinds[i]), len(names))
+        token = None if columns.tokens is None else int(names[name])
+        yield (float(levels[value]), token), Inner(int(counts[i]), int(tokens[i]))

@@ -93,7 +93,7 @@ def _bare(text: bytes) -> bytes:
 
 
 def _spells(pieces: Sequence[bytes | None], written: bytes) -> bool:
-    spelled = _bare(b"".join(piece or b"" for piece in pieces))
+    spelled = _bare(b"".join(filter(None, pieces)))
     if spelled.endswith(written) or _plain(spelled) == _plain(written):
         return True
     # As it is, or without a character cut short, of which the ids must then have some bytes.

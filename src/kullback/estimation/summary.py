@@ -12,15 +12,29 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kullback.columns import Columns
+from kullback.estimation.again_state import AgainState
+from kullback.estimation.age_state import AgeState
+from kullback.estimation.boundary_state import BoundaryState, borders
 from kullback.estimation.cells import AxisState, split
+from kullback.estimation.clamp_state import ClampState
 from kullback.estimation.column_state import ColumnState
+from kullback.estimation.cut_state import CutState
 from kullback.estimation.distribution_state import DistributionState
+from kullback.estimation.mask_state import MaskState
 from kullback.estimation.opening_state import OpeningState, SharedState
+from kullback.estimation.outcome_state import OutcomeState
 from kullback.estimation.padding_state import PaddingState
 from kullback.estimation.question_state import QuestionState
+from kullback.estimation.ratios import log_ratios
+from kullback.estimation.rejection_state import RejectionState
 from kullback.estimation.repeat_state import RepeatState
 from kullback.estimation.sampler_state import SamplerState
+from kullback.estimation.slope_state import Pair, SlopeState, pairs_of
 from kullback.estimation.spelling_state import SpellingState, partings
+from kullback.estimation.start_state import StartState
+from kullback.estimation.stretch_state import StretchState
+from kullback.estimation.tail_state import TailState
+from kullback.estimation.tempered_state import TemperedState
 from kullback.question import Question, default_questions, presumed_sampler
 
 K = TypeVar("K")
@@ -43,6 +57,19 @@ class Summary:
         repeats: Whether rows are copies of others.
         spelling: Whether the ids spell the text.
         padding: Whether sequences begin or end in runs of one constant.
+        tempered: At which temperature of its own head each sampler drew.
+        cuts: Beyond which cut of its own head each sampler never drew.
+        slopes: Whether two roles are one distribution at two temperatures.
+        again: By how much each role differs where the same tokens were scored twice.
+        start: How far the policy is from the reference before the first update.
+        age: How old the weights were that sampled.
+        outcomes: How sequences ended and were rewarded, where labels say it.
+        tails: Whether they begin or end in runs of one id.
+        stretches: Whether sequences hold tokens in their middle that a role did not score.
+        masks: What the mask leaves out.
+        rejections: By question, what was masked against what was kept.
+        boundaries: By question, the first tokens of sequences that share a row.
+        clamps: By question, what the clamps of trainers would change.
         cluster_kind: ``prompt`` or ``sequence``.
         by: Of each question, its cells along each axis that was asked for.
         refused: Of the axes that were wished for and cannot be had, why.
@@ -71,6 +98,19 @@ class Summary:
     repeats: RepeatState
     spelling: SpellingState
     padding: PaddingState
+    tempered: dict[str, TemperedState]
+    cuts: dict[str, CutState]
+    slopes: dict[Pair, SlopeState]
+    again: AgainState
+    start: StartState
+    age: AgeState
+    outcomes: OutcomeState
+    tails: TailState
+    stretches: dict[str, StretchState]
+    masks: MaskState
+    rejections: dict[Question, RejectionState]
+    boundaries: dict[Question, BoundaryState]
+    clamps: dict[Question, ClampState]
     cluster_kind: str
     by: dict[Question, dict[str, AxisState]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
@@ -91,6 +131,8 @@ class Summary:
         suspect = columns.take(np.array(odd)) if odd else None
         testable = [r for r in columns.log_probs if r in columns.entropy or r in columns.top_k]
         samplers = dict.fromkeys(q.sampler for q in questions if columns.tokens is not None)
+        headed = [role for role in samplers if role in columns.top_k]
+        ratios, edges = log_ratios(columns, list(questions)), borders(columns)
         return cls(
             questions={q: QuestionState.of(columns, q) for q in questions},
             misspelled={q: QuestionState.of(suspect, q) for q in questions if suspect is not None},
@@ -103,6 +145,19 @@ class Summary:
             repeats=RepeatState.of(columns, questions[0].sampler),
             spelling=SpellingState.of(columns, parted),
             padding=PaddingState.of(columns),
+            tempered={role: TemperedState.of(columns, role) for role in headed},
+            cuts={role: CutState.of(columns, role) for role in headed},
+            slopes={pair: SlopeState.of(columns, pair) for pair in pairs_of(columns, questions)},
+            again=AgainState.of(columns),
+            start=StartState.of(columns),
+            age=AgeState.of(columns),
+            outcomes=OutcomeState.of(columns),
+            tails=TailState.of(columns),
+            stretches={role: StretchState.of(columns, role) for role in columns.log_probs},
+            masks=MaskState.of(columns),
+            rejections={q: RejectionState.of(columns, q, ratios[q]) for q in questions},
+            boundaries={q: BoundaryState.of(columns, q, edges) for q in questions},
+            clamps={q: ClampState.of(columns, ratios[q]) for q in questions},
             cluster_kind=columns.cluster_kind,
             by=cells,
             refused=refused,
@@ -129,6 +184,19 @@ class Summary:
             repeats=self.repeats + other.repeats,
             spelling=self.spelling + other.spelling,
             padding=self.padding + other.padding,
+            tempered=_added(self.tempered, other.tempered),
+            cuts=_added(self.cuts, other.cuts),
+            slopes=_added(self.slopes, other.slopes),
+            again=self.again + other.again,
+            start=self.start + other.start,
+            age=self.age + other.age,
+            outcomes=self.outcomes + other.outcomes,
+            tails=self.tails + other.tails,
+            stretches=_added(self.stretches, other.stretches),
+            masks=self.masks + other.masks,
+            rejections=_added(self.rejections, other.rejections),
+            boundaries=_added(self.boundaries, other.boundaries),
+            clamps=_added(self.clamps, other.clamps),
             cluster_kind=self.cluster_kind,
             by={
                 q: {a: axes[a] + other.by[q][a] for a in axes if a not in refused}

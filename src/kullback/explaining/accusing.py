@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from kullback.columns import SENTINEL
-from kullback.diagnosis import column_faults, openings
+from kullback.diagnosis import (
+    boundaries,
+    column_faults,
+    environment,
+    openings,
+    padding,
+    processed,
+)
 from kullback.diagnosis.alignment import FEWEST_EACH, FEWEST_INNER, SQUARES_LEFT, VARIANCE_LEFT
 from kullback.diagnosis.sampler_tests import (
     ALPHA,
     FEWEST_CLUSTERS,
     FEWEST_MISSES,
     FEWEST_PREFIXES,
+    FITTED,
     FLOAT32_FLOOR,
     NEARLY_ALL,
     PROMPT,
     UNRELATED,
 )
-from kullback.estimation import distribution_state
+from kullback.diagnosis.temperatures import EXPLAINED
+from kullback.estimation import distribution_state, stretch_state
+from kullback.estimation.cut_state import PLACES
 from kullback.estimation.sampler_state import ENTROPY_FLOOR
+from kullback.estimation.tempered_state import EXPONENTS
 from kullback.estimation.terms import STAKE
 from kullback.explaining.codes import Lesson
 
@@ -44,9 +55,9 @@ ACCUSING = {
         "exponential variables.\n"
         f"bet: the product of 1 + {STAKE:g} (q/p − 1) has mean 1 at most.\n"
         f"All tests of a report share {ALPHA:.0%}.",
-        harmless="Chance brings it in one clean report of a hundred at most: if the probability "
-        "is not tiny, look at a second batch. If completions open alike, one seed for several of "
-        "them is the usual cause, and the log-probs are right.",
+        harmless="One clean report of a hundred has it at most: if the probability is not tiny, "
+        "look at a second batch. If completions open alike, one seed for several is the usual "
+        "cause, and the log-probs are right.",
     ),
     "tokens-do-not-match-text": Lesson(
         means="The token ids of a sequence, turned into bytes, are not its text: an id was lost, "
@@ -116,11 +127,36 @@ ACCUSING = {
     "mask-covers-padding": Lesson(
         means="The tokens with which rows were filled to a common width are counted. Each adds 0, "
         "or garbage, to the sum, and one to the count: the KL per token comes out too small.",
-        test=f"Runs of one constant at one end of {column_faults.FEW_PADDED:.0%} of the rows or "
-        f"more, and {column_faults.FILLED:.0%} of all rows have one of the few widths to which the "
-        "padded ones were filled.",
+        test=f"Runs of one constant at one end of {padding.FEW_PADDED:.0%} of the rows or "
+        f"more, and {padding.FILLED:.0%} of all rows have one of the few widths to which the "
+        "padded ones were filled. They must go on as no policy could: within sequences runs of the "
+        f"same kind stop in {padding.STOPPED:.0%} of the cases at most, and a bet on them "
+        f"wins e^{padding.WON:g} where the sampler itself was in doubt. Or all of them are one id, "
+        f"each scored otherwise, and the bet wins e^{padding.WON_SCORED:g}.",
         harmless="A policy that repeats one token with certainty to the length limit looks alike; "
         "without the widths the report says that it cannot tell.",
+    ),
+    "mask-covers-environment": Lesson(
+        means="Tokens between the turns of a policy, written by a tool, an environment or a user, "
+        "are counted. Nobody sampled them, and their KL is none of the policies'.",
+        test=f"{environment.FEWEST_STRETCHES} stretches or more of {stretch_state.SHORTEST} tokens "
+        "between scored ones, on which one role has 0, −9999, nothing or a constant of whole "
+        f"nats, and others less than {environment.DOUBTED:g} nats; of differing tokens, or doubted "
+        "by another copy of its weights, while such values stand elsewhere at under "
+        f"{environment.SELDOM:.0%} of the tokens.",
+        harmless="A format that the policy is certain of is the same each time, and nothing is "
+        "told. Where the mask leaves these tokens out, all is well: the check says how many.",
+    ),
+    "packed-boundary": Lesson(
+        means="Several sequences stand in one row, and the log-prob of the first token of each was "
+        "taken from the last position of the sequence before it. It belongs to nobody.",
+        test=f"The mean of (log p − log q)², cut at 4, over {boundaries.FEWEST_PACKED} such first "
+        f"tokens or more is {boundaries.TIMES:g} times that of the first tokens of rows "
+        f"({boundaries.FEWEST_ROWS} at least) and {boundaries.BEYOND:g} standard errors above it. "
+        "Both have one distribution if each sequence was scored by itself.",
+        harmless="Where the file does not tell sequences apart, an id that ends most rows and also "
+        "stands within them is taken for the border: in a dialogue it ends a turn, and what comes "
+        "behind is another's.",
     ),
     "mask-covers-prompt": Lesson(
         means="Tokens at the start of the sequences, which nobody sampled, are counted: a prompt, "
@@ -139,5 +175,38 @@ ACCUSING = {
         test="Tokens at which one side is −inf, or a log-prob is +inf, are counted; one suffices.",
         harmless="A token that really is impossible for q makes the KL infinite in truth: then the "
         "question is at fault. If you meant the KL of two truncated policies, truncate both.",
+    ),
+    "temperature-mismatch": Lesson(
+        means="The engine drew at T and logged the log-probs of before T; or it logged those of "
+        "after T, and the trainer scores at 1.",
+        test=f"Of the draws: p^β / Σ p^β within a head, mixed over {len(EXPONENTS) - 1} other β "
+        f"than 1, is a bet that shares {ALPHA:.0%} with all tests; the best β must explain how "
+        "often the likeliest token is drawn.\n"
+        "Of rollout, old, current: log p_a = (T_b/T_a) log p_b + c in each prefix explains "
+        f"{EXPLAINED:.0%} of what differs in their heads.",
+        harmless="If two temperatures are meant, the KL is right. A reference or a teacher at "
+        "another one is told among the checks and not accused.",
+    ),
+    "sampler-truncated": Lesson(
+        means="The engine drew after a top-k, top-p or min-p. Its log-probs are of before (raw); "
+        "or they are of after (processed), and the trainer's are of before.",
+        test="Raw: with kept mass m at each prefix, an honest sampler never leaves a cut of its "
+        f"head with ∏ m at most; mixed over {len(PLACES)} cuts, it shares {ALPHA:.0%} with the "
+        "other tests.\n"
+        "Processed: old/rollout has a mean below 1 by "
+        f"{processed.ERRORS:g} standard errors and {processed.LEAST:.1%}, and above 1 "
+        f"{processed.ABOVE:.0%} at most of what it has below.",
+        harmless="If the cut policy is the one you ask about, its processed log-probs are right, "
+        "and so is KL(rollout‖reference) from them.",
+    ),
+    "in-sample": Lesson(
+        means="A policy in training finds the tokens likelier than one fixed before could: it was "
+        "trained on them. Its k1 is too low, even with an honest sampler. An estimate is marked so "
+        "if the caller says it: kb.estimate(…, in_sample=True).",
+        test="The bound or the bet of q against the sampler fails, the sampler's entropy test "
+        f"passes, and log q/p is above ½ (log q/p)² on average by {FITTED:g} standard errors: of "
+        "q's own samples the two are about equal. No reference is suspected.",
+        harmless="A third policy, further from p than q, may have sampled. Where no entropy is "
+        "logged the same sum is told as negative-beyond-chance.",
     ),
 }

@@ -95,6 +95,7 @@ def _tested(code: str, lesson: Lesson) -> str:
             f"{found} (results/step_logs.json)."
         )
     found = ", ".join(f"{fault} {count}" for fault, count in FOUND[code].items())
+    found = found or "none"
     return (
         f"On clean data it was told in {FALSE_ALARMS.get(code, 0)} of {CLEAN_REPORTS:,} reports. "
         f"Of {FAULTY_REPORTS} with each fault of kb.worlds it was told in: {found} "

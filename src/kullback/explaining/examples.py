@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,7 +23,7 @@ from kullback.dumps import read
 from kullback.estimation.summary import summarize
 from kullback.question import Question
 from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
-from kullback.worlds.faults import with_policy
+from kullback.worlds.faults import replaced, rounded_to_bf16, with_policy
 from kullback.worlds.tables import drifted
 
 SEED = 0
@@ -107,6 +107,29 @@ def _of_fault(name: str) -> Callable[[], Example]:
     return build
 
 
+def _mismatch() -> Example:
+    """A temperature where no head is logged, which would tell that it is one."""
+    fault, world = FAULTS["temperature"], _world("smooth")
+    faulty = replace(fault.inject(world, np.random.default_rng(SEED)), top_k={})
+    return Example(
+        told=f"{_sizes('smooth', faulty)}: {fault.caption}; no heads.",
+        diagnosis=_seen(faulty),
+        clean="without that",
+        twin=_seen(world.sample(np.random.default_rng(SEED))),
+    )
+
+
+def _other_temperature() -> Example:
+    fault, world = FAULTS["trainer-temperature"], _world("training_loop")
+    faulty = fault.inject(world, np.random.default_rng(SEED))
+    return Example(
+        told=f"{_sizes('training_loop', faulty)}: {fault.caption}.",
+        diagnosis=_seen(faulty, "KL(rollout||old)"),
+        clean="without that",
+        twin=_seen(world.sample(np.random.default_rng(SEED), top_k=20), "KL(rollout||old)"),
+    )
+
+
 def _weight_missing() -> Example:
     """The policy moved 0.12 nats from its sampler, and nobody says who sampled."""
     world = _moved(0.5)
@@ -160,6 +183,19 @@ def _few_clusters() -> Example:
     )
 
 
+def _end_not_counted() -> Example:
+    columns = _draw("random_lengths")
+    assert columns.tokens is not None
+    mask = np.ones(len(columns), dtype=np.bool_)
+    mask[columns.ends[columns.tokens[columns.ends - 1] == 0][::2] - 1] = False
+    return Example(
+        told=f"{_sizes('random_lengths', columns)}: the mask leaves out every second end.",
+        diagnosis=_seen(replace(columns, mask=mask)),
+        clean="with all ends counted",
+        twin=_seen(columns),
+    )
+
+
 def _repeated() -> Example:
     columns = _draw("smooth")
     rows = len(columns.lengths)
@@ -167,6 +203,44 @@ def _repeated() -> Example:
         told=f"{_sizes('smooth', columns)}: the first eighth of its rows was read twice.",
         diagnosis=_seen(columns.take(np.r_[0:rows, 0 : rows // 8])),
         clean="read once",
+        twin=_seen(columns),
+    )
+
+
+def _in_loop(fault: str, clean: str) -> Callable[[], Example]:
+    """A fault that the world of a training loop shows, whose prompts begin alike."""
+
+    def build() -> Example:
+        injected = FAULTS[fault].inject(_world("training_loop"), np.random.default_rng(SEED))
+        return Example(
+            told=f"{_sizes('training_loop', injected)}: {FAULTS[fault].caption}.",
+            diagnosis=_seen(injected),
+            clean=clean,
+            twin=_seen(_draw("training_loop")),
+        )
+
+    return build
+
+
+def _precision_floor() -> Example:
+    columns = _draw("smooth")
+    own = columns.log_probs["rollout"]
+    return Example(
+        told=f"{_sizes('smooth', columns)}: the reference has the sampler's own log-probs, in "
+        "bfloat16.",
+        diagnosis=_seen(replaced(columns, "reference", rounded_to_bf16(own))),
+        clean="in full precision",
+        twin=_seen(replaced(columns, "reference", own)),
+    )
+
+
+def _selected() -> Example:
+    columns = _draw("smooth")
+    rows = np.arange(len(columns.lengths))
+    return Example(
+        told=f"{_sizes('smooth', columns)}: the last row of every fourth prompt was left out.",
+        diagnosis=_seen(columns.take(rows[rows % 32 != 31])),
+        clean="with all rows",
         twin=_seen(columns),
     )
 
@@ -214,7 +288,6 @@ def _read(rows: list[dict[str, Any]]) -> Diagnosis:
 # Of a code that several faults lead to, the most usual.
 _USUAL = {
     "negative-beyond-chance": "wrong-sampler",
-    "sampler-mismatch": "temperature",
     "mask-covers-prompt": "prompt",
 }
 _FROM_FAULTS = {
@@ -223,11 +296,18 @@ _FROM_FAULTS = {
     if code in _USUAL or any(fault.code == code for fault in FAULTS.values())
 }
 _FROM_WORLDS: dict[str, Callable[[], Example]] = {
+    "sampler-mismatch": _mismatch,
+    "temperature-mismatch": _other_temperature,
     "rows-left-out": _rows_left_out,
     "rows-repeated": _repeated,
     "column-not-read": _column_not_read,
+    "end-not-counted": _end_not_counted,
     "weight-missing": _weight_missing,
     "weights-degenerate": _weights_degenerate,
     "mean-owned-by-few": _mean_owned,
     "too-few-clusters": _few_clusters,
+    "in-sample": _in_loop("in-sample", "before the training"),
+    "stochastic-forward": _in_loop("dropout", "without dropout"),
+    "precision-floor": _precision_floor,
+    "selected-on-outcome": _selected,
 }

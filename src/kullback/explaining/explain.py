@@ -61,7 +61,7 @@ def explain(
     `kullback.dictionary`.
 
     Args:
-        name: A finding code (``weights-degenerate``), a mark (``in-sample``), a number of a
+        name: A finding code (``weights-degenerate``), a mark (``biased``), a number of a
             report (``ess``, ``k3``), one of a trainer's log (``actor/kl_loss``), or nothing for
             the list of all.
         value: The mean of kl, k1, k2 or k3 over tokens, as a log shows it, in nats; with a

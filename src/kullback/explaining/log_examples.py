@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from kullback.diagnosis.finding import Diagnosis
+from kullback.diagnosis.finding import CODES, Diagnosis
 from kullback.diagnosis.judge_log import judge_log
 from kullback.explaining.examples import SEED, Example
 from kullback.logs.step_log import StepLog
@@ -93,5 +93,5 @@ _FROM_LOGS: dict[str, Callable[[], Example]] = {
 } | {
     fault.code: partial(_of_fault, name)
     for name, fault in LOG_FAULTS.items()
-    if fault.code not in ("negative-beyond-chance", "mean-owned-by-few", "unit-or-scale")
+    if CODES[fault.code].of == "log" and fault.code != "unit-or-scale"
 }

@@ -21,6 +21,7 @@ FOUND = {
         "stale-sampler": 73,
         "in-sample": 24,
     },
+    "in-sample": {"in-sample": 50},
     "tokens-do-not-match-text": {"retokenized": 150},
     "shifted-by-one": {"shifted-by-one": 150},
     "misaligned": {"misaligned": 150},
@@ -30,7 +31,11 @@ FOUND = {
     "missing-values": {"nan": 150},
     "mask-covers-padding": {"padding": 150},
     "mask-covers-prompt": {"prompt": 150, "prompt-scored": 150},
+    "mask-covers-environment": {},  # not yet recorded
+    "packed-boundary": {},
     "infinite-ratio": {"truncated-reference": 150},
+    "temperature-mismatch": {},
+    "sampler-truncated": {},
 }
 
 # The same of step logs: results/step_logs.json, counted.

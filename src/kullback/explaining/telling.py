@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from kullback.diagnosis import log_events
+from kullback.diagnosis import (
+    clamps,
+    endings,
+    engines,
+    first_step,
+    log_events,
+    precision,
+    rejected,
+    rescored,
+    selection,
+)
 from kullback.diagnosis.limits import MANY_TOKENS, OWNED
 from kullback.diagnosis.reading_faults import TOLERATED
+from kullback.diagnosis.sampler_tests import ALPHA, FLOAT32_FLOOR
 from kullback.estimation import contributors, repeat_state
 from kullback.estimation.conditions import FEW_CLUSTERS, FEW_LEFT
 from kullback.explaining.codes import Lesson
@@ -68,15 +79,86 @@ TELLING = {
         "before anything else.",
         held_by=_LIMITS,
     ),
+    "selected-on-outcome": Lesson(
+        means="Rows are missing where others are whole: prompts with fewer sequences than the "
+        "rest, or no prompt whose rewards are all equal. Or what is masked has the large "
+        "log-ratios, by rejection or a band, and of such a rest no estimate is that of the "
+        "policies. Estimates are marked so at sequence_mean, if lengths differ, and in splits "
+        "(--by) by an outcome; only the exact KL answers there.",
+        test=f"{selection.FEWEST} prompts and {selection.SHARE:.0%} of all have no multiple of the "
+        f"number of rows that {selection.USUAL:.0%} of them have; or, of rewards with two values, "
+        "no prompt has equal ones, though 2^(1 − n) of prompts with n rows would (chance below "
+        f"{ALPHA:.0%}). Of the mask: {rejected.NEARLY_ALL:.0%} of the masked tokens between "
+        "counted ones, or of the wholly masked sequences, have a log-ratio (of a sequence: its "
+        "sum, mean or largest) outside the range of all that is kept.",
+        harmless="Rows may be missing for another reason: a worker that died, a file cut at its "
+        "end. A cut mask may be right for the loss; for the KL take that of the lengths and roles.",
+        held_by="tests/diagnosis/test_selection.py and test_rejected.py",
+    ),
+    "stale": Lesson(
+        means="The log itself says that older weights sampled some tokens, or several versions one "
+        "sequence. Then rollout is not old, and the KL between them is drift and engine together.",
+        test="step − version above 0 at any token, or two versions inside one sequence.",
+        harmless="Asynchronous training does this on purpose, and with weights from the log-probs "
+        "that the engine wrote nothing is wrong. One age everywhere may be a way of counting.",
+        held_by="tests/diagnosis/test_staleness.py",
+    ),
+    "precision-floor": Lesson(
+        means="The log-probs stand on the grid of a narrow format or of a few decimals, or differ "
+        "by no more than two kernels. Rounding gives k1 noise of mean 0; k2 and k3, squares at "
+        "heart, get half its variance. A KL of that size is the format's, not drift's.",
+        test="All values stand on one grid (bfloat16, float16, 2 to 4 decimals): then the floor of "
+        f"k3 is step²/24 from each rounded side, a warning from {precision.OWNS:.0%} of k3. Or "
+        f"log-probs differ by {FLOAT32_FLOOR:g} nats (root mean square) or less. "
+        f"Of decimals {precision.FEWEST} tokens are needed.",
+        harmless="Where k3 is many times the floor, the grid does no harm to it. A k3 below 0 is "
+        "rounding too: exp(x) − 1 − x in float32 loses all of a small x.",
+        held_by="tests/diagnosis/test_precision.py",
+    ),
+    "stochastic-forward": Lesson(
+        means="Two evaluations of the same tokens by the same role differ: dropout was left on, or "
+        "kernels depend on the batch. That noise looks like a small KL, and k1 = k2 = k3 holds for "
+        "it as for any small drift: only tokens scored twice tell the two apart.",
+        test="Sequences of one prompt (and step) that begin alike have one log-prob at each shared "
+        f"token. {rescored.FEWEST} such tokens, {rescored.MANY:.0%} of them off by more than "
+        "rounding, hardly correlated between roles. Or rollout and old differ by "
+        f"{engines.TELLS:.0%} of the k3 of an update.",
+        harmless="An engine that logs exactly what it drew from may differ between two batches and "
+        "be right each time. If weights changed between the rows, log step.",
+        held_by="tests/diagnosis/test_rescored.py",
+    ),
     "reference-not-start": Lesson(
         means="At the first step no update has happened, so the policy should be its reference. "
         "Here it is not: the reference was loaded from elsewhere, and the KL starts above 0.",
-        test=f"The first value of a logged KL to the reference, at step 0 or 1, is above "
-        f"{log_events.FROM_START:g} nats per token ({log_events.PER_SEQUENCE:g} per sequence) and "
-        "three times its noise.",
+        test="k3 of old (else rollout, else current) against the reference at step 0, or 1 if "
+        f"there is no 0, above {first_step.MOST['old']:g} ({first_step.MOST['rollout']:g} for "
+        f"rollout) and above {first_step.ABOVE:g} times what engine and trainer differ by. "
+        f"In a step log: a first value, at step 0 or 1, of {log_events.FROM_START:g} nats a token "
+        f"({log_events.PER_SEQUENCE:g} a sequence) or more, and above three times its noise.",
         harmless="That a step is the first is a convention of its label. A run that was resumed, "
         "or whose reference is another model on purpose, shows this too.",
-        held_by="tests/diagnosis/test_log_events.py",
+        held_by="tests/diagnosis/test_first_step.py",
+    ),
+    "clamp-active": Lesson(
+        means="Log-ratios were clamped before they were logged; or (a note) a clamp that trainers "
+        "use by default would change the mean of these tokens. What a clamp cuts off are the "
+        "tokens that one policy has given up, and they lose their gradient as well.",
+        test=f"{clamps.FEWEST_TIES} log-ratios or more at the smallest or the largest value, "
+        f"{clamps.PILED:g} times as many as in the bins beside it; at both ends alike, or at a "
+        "limit that is a round number. A note, where a default clamp changes the mean of its "
+        "formula by more than its standard error.",
+        harmless="If your trainer has another clamp, or none, the note is only a comparison.",
+        held_by="tests/diagnosis/test_clamps.py",
+    ),
+    "end-not-counted": Lesson(
+        means="The token with which a policy ends a sequence is one of its choices. Here it is "
+        "outside the mask, in some sequences or in all.",
+        test="An id that ends sequences, and stands in none of them before, stands right behind "
+        f"the last counted token of {endings.SEVERAL:.0%} of the others; or no id ends them, and "
+        "one stands behind; or many end sooner than the limit without it.",
+        harmless="A stop string, a limit of time or a tool call ends sequences without such a "
+        "token. If the padding has the same id, it looks alike.",
+        held_by="tests/diagnosis/test_endings.py",
     ),
     "too-few-clusters": Lesson(
         means="Sequences of one prompt are alike, so what counts for the error are prompts (or, "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kullback.diagnosis import clamps
 from kullback.diagnosis.advise import Advice, advise
 from kullback.diagnosis.diagnose import diagnose
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
@@ -137,6 +138,7 @@ def _question(
         "histogram": octaves(state),
         "sequences": per_sequence(state),
         "weights": _weights(state),
+        "clamps": clamps.rows(summary, question),
         # From sampled tokens S cannot be read: what decides it may be what was not sampled.
         "shape": {"S": None, "lambda": None, "source": "not known from sampled tokens"},
         "by": {

@@ -48,6 +48,7 @@ def section(one: dict[str, Any], *, shown: bool = False) -> str:
         + drawn(log_ratios(one))
         + _per_token(one)
         + _weights(one)
+        + _clamps(one["clamps"])
         + _worst(one["top"])
         + _counts(one["counts"])
         + "</details>"
@@ -119,6 +120,26 @@ def _weights(one: dict[str, Any]) -> str:
     p, q, s = (one["question"][key] for key in ("p", "q", "sampler"))
     target = p if told["of"] == "p/s" else q
     return table((f"weights {target}/{s}", ""), rows)
+
+
+def _clamps(clamps: list[dict[str, Any]]) -> str:
+    if not clamps:
+        return ""
+    rows = [
+        (
+            one["rule"],
+            one["used_by"],
+            str(one["tokens"]),
+            percent(one["share"], 2),
+            percent(one["no_gradient"], 2),
+            one["form"],
+            number(one["mean"], 4),
+            number(one["clamped_mean"], 4),
+        )
+        for one in clamps
+    ]
+    head = ("clamp", "used by", "tokens beyond", "share", "no gradient", "of", "mean", "with it")
+    return table(head, rows, text=(0, 1, 5))
 
 
 def _worst(top: list[dict[str, Any]]) -> str:

@@ -15,6 +15,7 @@ from kullback.reporting.words import (
     TRUST,
     advice,
     caption,
+    clamped,
     forgotten_weight,
     headline,
     number,
@@ -126,7 +127,7 @@ def _advice(report: dict[str, Any]) -> str:
         line
         for one in report["questions"]
         if one["question"]["text"] == head
-        for line in advice(one)
+        for line in [*advice(one), *clamped(one)]
     )
 
 

@@ -181,3 +181,26 @@ def how_much(source: dict[str, Any], counts: dict[str, Any]) -> str:
         said += f", sampled by {source['sampler']}"
     damaged = source.get("damaged_rows", 0)
     return f"{said}; {counted(damaged, 'damaged row')} left out" if damaged else said
+
+
+def clamped(question: dict[str, Any]) -> list[str]:
+    """What the clamps of trainers would do to a question; those that do the same in one line.
+
+    Example:
+        >>> clamp = {"rule": "k3 at most 10", "used_by": "ROLL", "tokens": 3, "share": 0.0015,
+        ...     "form": "k3", "mean": 0.0164, "clamped_mean": 0.0121}
+        >>> print(*clamped({"clamps": [clamp]}))
+        Clamped as in ROLL (k3 at most 10), 3 tokens (0.15%) would change: k3 0.0121, not 0.0164.
+    """
+    alike: dict[tuple[str, int, float], list[dict[str, Any]]] = {}
+    for one in question["clamps"]:
+        if one["tokens"]:
+            what = one["form"], one["tokens"], one["clamped_mean"]
+            alike.setdefault(what, []).append(one)
+    return [
+        f"Clamped as in {', '.join(one['used_by'] for one in group)} "
+        f"({min((one['rule'] for one in group), key=len)}), "
+        f"{counted(group[0]['tokens'], 'token')} ({percent(group[0]['share'], 2)}) would change: "
+        f"{group[0]['form']} {number(group[0]['clamped_mean'])}, not {number(group[0]['mean'])}."
+        for group in alike.values()
+    ]

@@ -19,7 +19,8 @@ Example:
 from __future__ import annotations
 
 from kullback.worlds.catalogue import CLEAN_WORLDS, World
-from kullback.worlds.faults import FAULTS, Fault
+from kullback.worlds.fault import Fault
+from kullback.worlds.faults import FAULTS
 from kullback.worlds.gaussian import Gaussian
 from kullback.worlds.mixture import Mixture
 from kullback.worlds.step_logs import LOG_FAULTS, LogFault, honest_log

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,24 +11,18 @@ from numpy.typing import NDArray
 
 from kullback.columns import SENTINEL, Columns, TopK
 from kullback.formulas.categorical import log_softmax
+from kullback.worlds.fault import Fault, Inject, in_log, other_role
 from kullback.worlds.mixture import Mixture
 from kullback.worlds.tables import Table, drifted, kept_top_k, kept_top_p, tempered
 
-Inject = Callable[[Mixture, np.random.Generator], Columns]
+HEAD = 50  # log-probs of each prefix that are logged with faults of the sampling settings
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What a fault does, the finding code that should name it, and how to put it into a world."""
-
-    caption: str
-    code: str
-    inject: Inject
-
-
-def drawn_from(world: Mixture, rng: np.random.Generator, log_probs: Table) -> Columns:
+def drawn_from(
+    world: Mixture, rng: np.random.Generator, log_probs: Table, top_k: int = 0
+) -> Columns:
     """Tokens of any distribution, logged as if the sampler had drawn them."""
-    return world.logged(world.draw(rng, log_probs))
+    return world.logged(world.draw(rng, log_probs), top_k=top_k)
 
 
 def older(world: Mixture, back: float = 0.7) -> Table:
@@ -145,6 +139,49 @@ def prompt_scored(columns: Columns, tokens: int = 8) -> Columns:
     )
 
 
+def environment_counted(
+    columns: Columns, rng: np.random.Generator, sampler: str, tokens: int = 6
+) -> Columns:
+    """Six tokens of every second sequence are a tool's: the sampler has 0, the others scored them.
+
+    Their ids differ each time, and the others give them three nats less than what stood there.
+    """
+    position, ids = _positions(columns), columns.tokens
+    assert ids is not None
+    length = np.repeat(columns.lengths, columns.lengths)
+    turn = (position >= 4) & (position < 4 + tokens) & (length > 4 + tokens)
+    turn &= columns.sequence_of_token % 2 == 0
+    log_probs = {
+        role: np.where(turn, 0.0 if role == sampler else values - 3.0, values)
+        for role, values in columns.log_probs.items()
+    }
+    drawn = np.where(turn, rng.integers(1, ids.max(), size=len(ids)), ids)
+    return replace(columns, log_probs=log_probs, tokens=drawn, token_bytes=None, text=None)
+
+
+def packed_wrongly(
+    world: Mixture, rng: np.random.Generator, role: str, per_row: int = 8
+) -> Columns:
+    """Eight sequences to a row; a role scored the first of each behind the last of the one before.
+
+    The log-prob of the next token that the last position of a sequence gives belongs to nobody.
+    """
+    draw = world.draw(rng, world.log_probs[world.sampler])
+    columns = world.logged(draw)
+    numbers = np.arange(len(columns.lengths))
+    first = columns.starts[numbers % per_row > 0]
+    values = np.array(columns.log_probs[role])
+    values[first] = world.log_probs[role][draw.contexts[first - 1], draw.tokens[first]]
+    packed = replace(columns, rows=numbers // per_row, within=numbers % per_row)
+    return replaced(packed, role, values)
+
+
+def rejected(columns: Columns, role: str, to: str, share: float = 0.02) -> Columns:
+    """The mask was cut where the log-ratio of one role to another is largest, on either side."""
+    size = np.abs(columns.log_probs[role] - columns.log_probs[to])
+    return replace(columns, mask=columns.mask & (size <= np.quantile(size, 1 - share)))
+
+
 def unnormalized(columns: Columns, role: str, log_normalizer: float = 1.0) -> Columns:
     """A role logged logits, of the sampled token and of its head."""
     ids, logs = columns.top_k[role]
@@ -199,25 +236,24 @@ def _positions(columns: Columns) -> NDArray[np.int64]:
     return np.arange(len(columns)) - np.repeat(columns.starts, columns.lengths)
 
 
-def _other(world: Mixture) -> str:
-    return next(role for role in world.roles if role != world.sampler)
-
-
 def _sampled(alter: Callable[[Table], Table]) -> Inject:
-    return lambda world, rng: drawn_from(world, rng, alter(world.log_probs[world.sampler]))
+    """The sampler drew from an altered table, and logged heads of its own one."""
 
-
-def _policy(role_of: Callable[[Mixture], str], alter: Callable[[Table], Table]) -> Inject:
     def inject(world: Mixture, rng: np.random.Generator) -> Columns:
-        role = role_of(world)
-        return with_policy(world, role, alter(world.log_probs[role])).sample(rng)
+        own = world.log_probs[world.sampler]
+        return drawn_from(world, rng, alter(own), top_k=min(HEAD, own.shape[1] - 1))
 
     return inject
 
 
-def _log(change: Callable[[Columns, str, str], Columns]) -> Inject:
-    """A change of the log, given the sampler and the first other role."""
-    return lambda world, rng: change(world.sample(rng), world.sampler, _other(world))
+def _policy(
+    role_of: Callable[[Mixture], str], alter: Callable[[Table], Table], top_k: int = 0
+) -> Inject:
+    def inject(world: Mixture, rng: np.random.Generator) -> Columns:
+        role, k = role_of(world), min(top_k, world.shape[1] - 1)
+        return with_policy(world, role, alter(world.log_probs[role])).sample(rng, top_k=k)
+
+    return inject
 
 
 FAULTS: dict[str, Fault] = {
@@ -229,7 +265,8 @@ FAULTS: dict[str, Fault] = {
     "trainer-temperature": Fault(
         "the sampler drew and logged at temperature 0.8, the trainer scored at 1",
         "temperature-mismatch",
-        _policy(lambda world: world.sampler, lambda log_p: tempered(log_p, 0.8)),
+        _policy(lambda world: world.sampler, lambda log_p: tempered(log_p, 0.8), top_k=HEAD),
+        everywhere=False,  # only beside another copy of the policy
     ),
     "top-k": Fault(
         "the sampler drew from its 20 likeliest tokens and logged its raw log-probs",
@@ -245,37 +282,42 @@ FAULTS: dict[str, Fault] = {
         "the last role sampled, and the sampler is said to have",
         "sampler-mismatch",
         lambda world, rng: drawn_from(world, rng, world.log_probs[world.roles[-1]]),
+        also=("negative-beyond-chance",),
     ),
     "stale-sampler": Fault(
         "an older policy, nearer to the last role, sampled; newer weights wrote the log-probs",
         "sampler-mismatch",
         lambda world, rng: drawn_from(world, rng, older(world)),
+        also=("negative-beyond-chance",),
     ),
     "stale": Fault("the sampler lags four versions behind, and says so", "stale", stale),
     "in-sample": Fault(
         "another policy was trained on the very tokens that it is compared on",
         "in-sample",
-        lambda world, rng: trained_on_sample(world, rng, _other(world)),
+        lambda world, rng: trained_on_sample(world, rng, other_role(world)),
+        also=("negative-beyond-chance", "sampler-mismatch"),
+        everywhere=False,  # not where the step was small
     ),
     "reference-not-start": Fault(
         "at step 0 the reference is not the policy",
         "reference-not-start",
-        _log(lambda columns, _, __: replace(columns, labels={"step": 0 * columns.lengths})),
+        in_log(lambda columns, _, __: replace(columns, labels={"step": 0 * columns.lengths})),
     ),
     "dropout": Fault(
         "the sampler's weights were evaluated a second time with dropout on",
         "stochastic-forward",
-        lambda world, rng: noisy_copy(world.sample(rng), rng, _other(world), world.sampler),
+        lambda world, rng: noisy_copy(world.sample(rng), rng, other_role(world), world.sampler),
+        everywhere=False,  # only where tokens are scored twice behind one prefix
     ),
     "shifted-by-one": Fault(
         "one role's log-probs stand one token late in each sequence",
         "shifted-by-one",
-        _log(lambda columns, _, other: shifted_by_one(columns, other)),
+        in_log(lambda columns, _, other: shifted_by_one(columns, other)),
     ),
     "misaligned": Fault(
         "one role's log-probs belong to the next sequence",
         "misaligned",
-        _log(lambda columns, _, other: misaligned(columns, other)),
+        in_log(lambda columns, _, other: misaligned(columns, other)),
     ),
     "retokenized": Fault(
         "the ids of some sequences do not spell their text",
@@ -285,51 +327,68 @@ FAULTS: dict[str, Fault] = {
     "padding": Fault(
         "the mask covers trailing padding, where every log-prob is 0",
         "mask-covers-padding",
-        _log(lambda columns, _, __: padding_counted(columns)),
+        in_log(lambda columns, _, __: padding_counted(columns)),
     ),
     "prompt": Fault(
         "the mask covers 8 prompt tokens, where the sampler's log-prob is 0",
         "mask-covers-prompt",
-        _log(lambda columns, sampler, _: prompt_counted(columns, sampler)),
+        in_log(lambda columns, sampler, _: prompt_counted(columns, sampler)),
     ),
     "prompt-scored": Fault(
         "the mask covers 8 prompt tokens, and every role scored them",
         "mask-covers-prompt",
-        _log(lambda columns, _, __: prompt_scored(columns)),
+        in_log(lambda columns, _, __: prompt_scored(columns)),
+    ),
+    "environment": Fault(
+        "the mask covers a tool's tokens in the middle, where the sampler's log-prob is 0",
+        "mask-covers-environment",
+        lambda world, rng: environment_counted(world.sample(rng), rng, world.sampler),
+    ),
+    "packed": Fault(
+        "one role scored the first tokens of packed sequences behind the sequence before",
+        "packed-boundary",
+        lambda world, rng: packed_wrongly(world, rng, other_role(world)),
+    ),
+    "rejected": Fault(
+        "the mask leaves out the 2 % of the tokens with the largest log-ratios",
+        "selected-on-outcome",
+        in_log(lambda columns, sampler, other: rejected(columns, other, sampler)),
     ),
     "sentinel": Fault(
         "every 50th log-prob of the sampler is −9999, inside the mask",
         "sentinel-inside-mask",
-        _log(lambda columns, sampler, _: overwritten(columns, sampler, SENTINEL)),
+        in_log(lambda columns, sampler, _: overwritten(columns, sampler, SENTINEL)),
     ),
     "nan": Fault(
         "every 50th log-prob of one role is NaN, inside the mask",
         "missing-values",
-        _log(lambda columns, _, other: overwritten(columns, other, np.nan)),
+        in_log(lambda columns, _, other: overwritten(columns, other, np.nan)),
     ),
     "probabilities": Fault(
         "one role logged probabilities instead of log-probs",
         "not-log-probs",
-        _log(lambda columns, _, other: rewritten(columns, other, np.exp)),
+        in_log(lambda columns, _, other: rewritten(columns, other, np.exp)),
     ),
     "unnormalized": Fault(
         "one role logged logits: the log normalizer, 1, is missing",
         "not-normalized",
-        lambda world, rng: unnormalized(world.sample(rng, top_k=20), _other(world)),
+        lambda world, rng: unnormalized(world.sample(rng, top_k=20), other_role(world)),
+        also=("not-log-probs",),
     ),
     "truncated-reference": Fault(
         "one role logged log-probs after its own top-k of 50: −inf for every other token",
         "infinite-ratio",
-        _policy(_other, lambda log_p: kept_top_k(log_p, 50)),
+        _policy(other_role, lambda log_p: kept_top_k(log_p, 50)),
     ),
     "clamped": Fault(
         "one role's log-ratio to the sampler was clamped at ±0.05",
         "clamp-active",
-        _log(lambda columns, sampler, other: clamped(columns, other, sampler)),
+        in_log(lambda columns, sampler, other: clamped(columns, other, sampler)),
+        everywhere=False,  # not where hardly a log-ratio is that large
     ),
     "bf16": Fault(
         "one role's log-probs were rounded to bfloat16",
         "precision-floor",
-        _log(lambda columns, _, other: rewritten(columns, other, rounded_to_bf16)),
+        in_log(lambda columns, _, other: rewritten(columns, other, rounded_to_bf16)),
     ),
 }

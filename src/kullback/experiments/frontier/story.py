@@ -51,7 +51,7 @@ PATHS = {
 }
 OF_TERMS = {
     **dict(zip(("k1 in the reward", "k3 in the loss", EXACT, "auto in the reward"), STYLES,
-               strict=True)),
+               strict=False)),
     NONE: ("var(--dim)", "cross", [1, 0]),
 }  # fmt: skip
 RUNS = 32  # that learn from batches

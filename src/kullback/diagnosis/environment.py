@@ -1,0 +1,113 @@
+"""Does the mask cover another's turn? Stretches within sequences that a role did not score."""
+
+from __future__ import annotations
+
+from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
+from kullback.estimation.stretch_state import SHORTEST, StretchState
+from kullback.estimation.summary import Summary
+from kullback.question import Question
+
+CODE = "mask-covers-environment"
+FEWEST_STRETCHES = 10  # below, chance can make them all of a sure policy's tokens
+FEWEST_SEQUENCES = 3  # that have one
+SELDOM = 0.01  # unscored tokens elsewhere, per scored one; a sure policy has more
+COMMONEST = 0.5  # share of stretches with the same ids: above, they may be a format that is certain
+SCORED = 0.5  # share of the tokens of which another role has a log-prob, if it scored them
+COPIES = {"rollout", "old", "current"}  # the same weights, or a few steps apart
+DOUBTED = -0.1  # nats: whoever scored such tokens gives them less than this, on average
+
+
+def unscored_inside(summary: Summary, role: str) -> bool:
+    """Whether sequences hold stretches that this role did not score, and others doubted.
+
+    A policy may be certain of some tokens in a row, and then its log-probs are 0. But not of ones
+    that differ each time, while it is hardly ever certain of a single one; nor of ones that another
+    copy of the same weights doubts.
+    """
+    state = summary.stretches[role]
+    means = _means(state)
+    if not _many(state) or not means or max(means.values()) >= DOUBTED:
+        return False
+    if role in COPIES and COPIES & set(means):
+        return True
+    return None not in state.kinds and max(state.kinds.values()) <= COMMONEST * state.runs
+
+
+def _many(state: StretchState) -> bool:
+    enough = state.runs >= FEWEST_STRETCHES and state.stretched >= FEWEST_SEQUENCES
+    return enough and state.elsewhere < SELDOM * state.scored
+
+
+def _means(state: StretchState) -> dict[str, float]:
+    """What the roles that scored the stretches give their tokens."""
+    return {
+        other: total / count
+        for other, (count, total) in state.others.items()
+        if count > SCORED * state.tokens
+    }
+
+
+def diagnose_environment(summary: Summary) -> Diagnosis:
+    """Stretches of log-probs that are 0, missing or one whole number, which others scored."""
+    findings, checks = [], []
+    holes = (
+        f"; {summary.masks.holed} of {summary.masks.sequences} sequences have masked tokens "
+        f"between counted ones, {summary.masks.holes} in all"
+        if summary.masks.holed
+        else ""
+    )
+    for role, state in summary.stretches.items():
+        told = f"{state.runs} stretches of {SHORTEST} tokens or more were not scored{holes}"
+        if unscored_inside(summary, role):
+            findings.append(_finding(summary, role, state))
+            status = "failed"
+        elif state.runs and _many(state):
+            status, told = "not-possible", f"{told}: another's turn, or tokens that are certain"
+        else:
+            status = "passed"
+        checks.append(Check(CODE, role, status, told))
+    return Diagnosis(tuple(findings), tuple(checks))
+
+
+def _finding(summary: Summary, role: str, state: StretchState) -> Finding:
+    means = _means(state)
+    other = max(means, key=lambda one: means[one])
+    share = state.tokens / (state.tokens + state.scored)
+    return Finding(
+        code=CODE,
+        severity="error",
+        certainty="likely",
+        questions=tuple(str(q) for q in summary.questions if role in q.roles),
+        claim=(
+            f"In {state.stretched} of {state.sequences} sequences {state.tokens} tokens, "
+            f"{state.runs} stretches between scored ones, are counted whose log-prob is a constant "
+            f"or missing for {role} ({other} gives them {means[other]:.3g} nats on average): "
+            f"{role} did not sample them. They are of a tool, an environment or another turn."
+        ),
+        numbers={
+            "sequences": state.stretched,
+            "stretches": state.runs,
+            "tokens": state.tokens,
+            "share": share,
+            "means": means,
+        },
+        cost=f"{share:.1%} of all tokens, which no policy chose. {_cost(summary, role, state)}",
+        advice="Take them out of the mask, in the estimate, in the loss and in the returns; they "
+        "stay in the context.",
+        where=(str(state.first),),
+    )
+
+
+def _cost(summary: Summary, role: str, state: StretchState) -> str:
+    """What they do to k1 of the first question that takes the role as p."""
+    for other, (count, total) in state.others.items():
+        whole = summary.questions.get(Question(role, other))
+        known = not state.missing and not state.sentinel and count == state.tokens
+        if whole is not None and known and whole.tokens > count:
+            with_them = whole.total("k1") / whole.tokens
+            without = (whole.total("k1") - state.own + total) / (whole.tokens - count)
+            return (
+                f"With them {whole.question} is {with_them:.4g} nats per token by k1, without "
+                f"them {without:.4g}. {decided(with_them, without)}"
+            ).rstrip()
+    return "Each adds all of another role's log-prob to the sum, or only one to the count."

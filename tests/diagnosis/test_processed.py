@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+import pytest
+
+from kullback.diagnosis.diagnose import diagnose
+from kullback.diagnosis.processed import diagnose_processed
+from kullback.estimation.summary import summarize
+from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
+from kullback.worlds.faults import with_policy
+from kullback.worlds.tables import kept_top_k, kept_top_p, tempered
+
+LOOP = cast(Mixture, CLEAN_WORLDS["training_loop"](16))
+ROLLOUT = LOOP.log_probs["rollout"]
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+@pytest.mark.parametrize("top_k", [0, 20])
+@pytest.mark.parametrize("kept", [kept_top_p(ROLLOUT, 0.9), kept_top_k(ROLLOUT, 20)])
+def test_processed_against_raw_is_told_with_the_kept_mass(kept, top_k):
+    columns = with_policy(LOOP, "rollout", kept).sample(rng(), top_k=top_k)
+    (finding,) = [f for f in diagnose(summarize([columns])).findings if f.accuses]
+    assert finding.code == "sampler-truncated"
+    assert "rollout's log-probs are of after a top-k, top-p or min-p (processed)" in finding.claim
+    inside = np.where(np.isfinite(kept), np.exp(LOOP.log_probs["old"]), 0.0).sum(axis=1)
+    # Kinds of prompts and their lengths are drawn, so only about the mean over contexts.
+    assert finding.numbers["kept_mass"]["old"] == pytest.approx(inside.mean(), abs=0.05)
+    assert finding.numbers["k1_mean"] > 0
+
+
+def test_one_finding_names_every_copy():
+    columns = with_policy(LOOP, "rollout", kept_top_p(ROLLOUT, 0.9)).sample(rng())
+    (finding,) = diagnose_processed(summarize([columns])).findings
+    assert set(finding.numbers["kept_mass"]) == {"old", "current"}
+    weighed = "KL(current||reference) ~ rollout"  # its weights leave the same mass out
+    assert finding.questions == ("KL(rollout||old)", "KL(rollout||current)", weighed)
+
+
+def test_copies_that_differ_otherwise_are_not_accused():
+    worlds = [LOOP, with_policy(LOOP, "rollout", tempered(ROLLOUT, 0.8))]
+    samples = [world.sample(rng()) for world in worlds]
+    samples += [FAULTS[name].inject(LOOP, rng()) for name in ("dropout", "stale", "in-sample")]
+    for columns in samples:
+        found = diagnose_processed(summarize([columns]))
+        assert not found.findings
+        assert {check.status for check in found.checks} == {"passed"}
+
+
+@pytest.mark.parametrize("name", ["holes_in_policy", "deep_holes_in_policy"])
+def test_holes_of_a_policy_against_its_reference_are_none_of_it(name):
+    world = CLEAN_WORLDS[name](16)
+    assert not diagnose_processed(summarize([world.sample(rng())])).checks
+
+
+def test_few_tokens_tell_nothing():
+    columns = with_policy(LOOP, "rollout", kept_top_p(ROLLOUT, 0.9)).sample(rng())
+    assert not diagnose_processed(summarize([columns.take(slice(3))])).checks

@@ -49,6 +49,7 @@ bench: .venv/.ready-dev ## what the benchmarks measure, into results/ (about for
 	.venv/bin/python benchmarks/summarize.py
 	.venv/bin/python benchmarks/coverage.py
 	.venv/bin/python benchmarks/accusations.py
+	.venv/bin/python benchmarks/step_logs.py
 	.venv/bin/python benchmarks/fuzz.py
 
 bench-arena: .venv/.ready-dev ## how good each estimate is where the truth is known (resumable; an hour and a half of CPU)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kullback.diagnosis.advise import Advice, advise
     from kullback.diagnosis.diagnose import diagnose
     from kullback.diagnosis.finding import Diagnosis, Finding
+    from kullback.diagnosis.judge_log import JudgedLog, judge_log
     from kullback.diagnosis.who_sampled import WhoSampled, who_sampled
     from kullback.dumps import Dump, demo_path, read, write
     from kullback.estimation.compare import Comparison, compare
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from kullback.formulas.k_family import f_form, k1, k2, k3, k_lambda, other_direction
     from kullback.formulas.shape import Shape, shape
     from kullback.levels import Totals, log_q_over_p, totals
+    from kullback.logs.read import read_log
+    from kullback.logs.step_log import Series, StepLog
     from kullback.losses.clamp import ClampBias, clamp_bias
     from kullback.losses.distill import distill
     from kullback.losses.loss import loss, loss_totals
@@ -49,6 +52,7 @@ _HOMES = {
     "diagnosis.advise": ("Advice", "advise"),
     "diagnosis.diagnose": ("diagnose",),
     "diagnosis.finding": ("Diagnosis", "Finding"),
+    "diagnosis.judge_log": ("JudgedLog", "judge_log"),
     "diagnosis.who_sampled": ("WhoSampled", "who_sampled"),
     "dumps": ("Dump", "demo_path", "read", "write"),
     "estimation.compare": ("Comparison", "compare"),
@@ -64,6 +68,8 @@ _HOMES = {
     "formulas.k_family": ("f_form", "k1", "k2", "k3", "k_lambda", "other_direction"),
     "formulas.shape": ("Shape", "shape"),
     "levels": ("Totals", "log_q_over_p", "totals"),
+    "logs.read": ("read_log",),
+    "logs.step_log": ("Series", "StepLog"),
     "losses.clamp": ("ClampBias", "clamp_bias"),
     "losses.distill": ("distill",),
     "losses.loss": ("loss", "loss_totals"),
@@ -90,11 +96,14 @@ __all__ = [
     "Explanation",
     "Finding",
     "HeadKL",
+    "JudgedLog",
     "LossClaim",
     "PolicyPair",
     "PromptSums",
     "Question",
+    "Series",
     "Shape",
+    "StepLog",
     "Summary",
     "Totals",
     "WhoSampled",
@@ -117,6 +126,7 @@ __all__ = [
     "f_form",
     "head_divergences",
     "head_kl",
+    "judge_log",
     "k1",
     "k2",
     "k3",
@@ -132,6 +142,7 @@ __all__ = [
     "policy_table",
     "prompt_sums",
     "read",
+    "read_log",
     "report",
     "shape",
     "split_drift",

@@ -20,8 +20,11 @@ from kullback.reporting.comparison_html import comparison_page
 from kullback.reporting.document import document
 from kullback.reporting.experiment_html import experiment_page
 from kullback.reporting.html import page
+from kullback.reporting.steps import steps_document
+from kullback.reporting.steps_html import steps_page
 from kullback.reporting.write import write_page
-from kullback.worlds import CLEAN_WORLDS
+from kullback.worlds import CLEAN_WORLDS, LOG_FAULTS
+from kullback.worlds.step_logs import NAMES, honest_log
 
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 # Without these a browser calls home, which a closed network refuses slowly.
@@ -71,6 +74,17 @@ def gallery(tmp_path_factory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def log(tmp_path_factory) -> Path:
+    """A step log with a spike, a jump, a series that is logged twice and a runaway coefficient."""
+    held, names = honest_log(np.random.default_rng(0)), NAMES["verl"]
+    for fault in ("spike", "changed", "micro-batches", "runaway"):
+        held = LOG_FAULTS[fault].inject(held, names)
+    path = tmp_path_factory.mktemp("page") / "log.html"
+    write_page(steps_page(steps_document(kb.judge_log(kb.StepLog.of(held)))), path)
+    return path
+
+
 class Seen:
     """A page in a tab, and everything that it said or asked for."""
 
@@ -100,7 +114,7 @@ class Seen:
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-@pytest.mark.parametrize("which", ["demo", "run", "gallery"])
+@pytest.mark.parametrize("which", ["demo", "run", "gallery", "log"])
 def test_every_figure_is_drawn_and_nothing_is_wider_than_the_screen(
     browser, request, which, width, scheme
 ):

@@ -25,6 +25,12 @@ def test_only_an_accusing_code_accuses():
     assert not Diagnosis((finding("mean-owned-by-few", "note"),)).accused
     assert Diagnosis((finding("shifted-by-one", "error"),)).accused
     assert {code for code, entry in CODES.items() if not entry.accuses} == {
+        "holes-suspected",
+        "not-finite",
+        "controller-saturated",
+        "penalty-not-used",
+        "noise-above-signal",
+        "level-changed",
         "rows-left-out",
         "column-not-read",
         "rows-repeated",

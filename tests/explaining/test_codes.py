@@ -42,5 +42,9 @@ def test_what_else_the_example_shows_is_not_hidden():
 
 def test_figures_of_the_recorded_run_are_told_of_accusing_codes_alone():
     assert "17 of 23,400" in SAID["sampler-mismatch"].text.replace("\n            ", " ")
-    told = {code for code, said in SAID.items() if "results/accusations.jsonl" in said.text}
-    assert told == {code for code, said in CODES.items() if said.accuses}
+    for kind, file in {
+        "dump": "results/accusations.jsonl",
+        "log": "results/step_logs.json",
+    }.items():
+        told = {code for code, said in SAID.items() if file in said.text}
+        assert told == {code for code, said in CODES.items() if said.accuses and said.of == kind}

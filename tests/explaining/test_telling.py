@@ -13,7 +13,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_every_code_that_accuses_nobody_is_written_of_and_no_other():
-    assert set(TELLING) == {code for code, said in CODES.items() if not said.accuses}
+    telling = {code for code, said in CODES.items() if not said.accuses and said.of == "dump"}
+    assert set(TELLING) == telling
 
 
 @pytest.mark.parametrize("code", TELLING)

@@ -7,89 +7,54 @@ import jsonschema
 import numpy as np
 import pytest
 
-from kullback.estimation.summary import summarize
-from kullback.reporting.document import document
-from kullback.reporting.html import page
-from kullback.reporting.steps import as_data, figure, section, title
-from kullback.worlds import CLEAN_WORLDS, logged_by_step, small_steps
-from kullback.worlds.tables import zipf
+import kullback as kb
+from kullback.reporting.steps import DRAWN, steps_document
+from kullback.reporting.write import as_json
+from kullback.worlds.step_logs import LOG_FAULTS, NAMES, honest_log
 
-START = zipf(np.random.default_rng(1), contexts=32, alphabet=200)
+SCHEMA = json.loads(files("kullback.reporting").joinpath("steps.schema.json").read_text())
 
 
-def report_of(steps: int = 12, size: float = 0.05):
-    rng = np.random.default_rng(3)
-    run = small_steps(rng, START, steps=steps, size=size, prompts=24, max_length=40)
-    return document(summarize(logged_by_step(rng, run), by=["step"]))
+def made(log, **how):
+    return steps_document(kb.judge_log(kb.StepLog.of(log), **how))
 
 
-@pytest.fixture(scope="module")
-def report():
-    return report_of()
+def test_the_schema_is_one():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
-def test_the_steps_are_in_the_report_with_their_intervals(report):
-    run = report["steps"]
-    assert (run["step_question"], run["total_question"]) == (
-        "KL(old||current)",
-        "KL(current||reference) ~ old",
-    )
-    assert [one["number"] for one in run["steps"]] == list(range(12))
-    assert run["steps"][0]["added"] == {"mean": None, "low": None, "high": None}
-    for one in run["steps"]:
-        assert one["step"]["low"] <= one["step"]["mean"] <= one["step"]["high"]
-    by = {one["question"]["text"]: one["by"]["step"] for one in report["questions"]}
-    for one, cell in zip(run["steps"], by["KL(old||current)"], strict=True):
-        assert one["step"]["mean"] == cell["estimates"]["auto"]["mean"]
+@pytest.mark.parametrize("fault", [None, *LOG_FAULTS])
+def test_every_report_is_as_the_schema_says(fault):
+    log = honest_log(np.random.default_rng(0))
+    log = LOG_FAULTS[fault].inject(log, NAMES["verl"]) if fault else log
+    report = made(log, framework="verl", tokens=None)
+    jsonschema.validate(json.loads(as_json(report)), SCHEMA)
+    assert report["schema"] == "kullback.steps/1"
 
 
-def test_the_report_is_what_its_schema_says(report):
-    schema = json.loads(files("kullback.reporting").joinpath("report.schema.json").read_text())
-    jsonschema.validate(report, schema)
-    (told,) = [one for one in report["findings"] if one["code"] == "drift-behind-small-steps"]
-    assert told["question"] is None  # no answer is wrong for it
-    assert all("drift-behind" not in str(one["trust"]) for one in report["questions"])
+def test_a_long_series_keeps_its_ends_and_events():
+    values = 0.02 + 0.001 * np.random.default_rng(0).standard_normal(20_000)
+    values[777] = 5.0
+    [one] = made({"kl": values})["series"]
+    held = one["points"]
+    assert len(held["steps"]) <= DRAWN + 2
+    assert one["spikes"] == [777.0]
+    assert 777.0 in held["steps"]
+    assert min(held["values"]) == values.min()
 
 
-def test_the_figure_has_three_lines_by_powers_of_ten(report):
-    drawn = figure(report["steps"])
-    assert drawn
-    assert list(dict.fromkeys(row["series"] for row in drawn.rows)) == [
-        "from the reference",
-        "sum of the steps",
-        "each step",
-    ]
-    line = drawn.spec["layer"][0]["encoding"]["y"]
-    assert line["scale"]["type"] == "log"
-    sums = [row["value"] for row in drawn.rows if row["series"] == "sum of the steps"]
-    assert sums[-1] == pytest.approx(report["steps"]["sum_of_steps"])
-    assert title(report["steps"]) == drawn.title
-    assert "a straight way has 12" in drawn.note
+def test_what_is_no_number_is_none():
+    [one] = made({"kl": [np.nan, np.nan]})["series"]
+    assert one["first"] is one["level"] is one["noise"] is None
+    assert one["not_finite"] == 2
+    assert made({"kl": []})["series"][0]["mean"] is None
 
 
-def test_the_page_shows_it_beside_the_finding(report):
-    shown = page(report)
-    assert "Steps and way" in shown
-    assert "drift-behind-small-steps" in shown
+def test_a_log_without_a_kl_says_so():
+    report = made({"loss": [1.0, 2.0]})
+    assert report["headline"] == "No KL is known among 1 series over 2 steps."
 
 
-def test_what_noise_puts_below_0_is_left_out_of_the_figure(report):
-    holed = dict(report["steps"])
-    nothing = {"mean": -1e-4, "low": -1e-3, "high": 1e-3}
-    holed["steps"] = [dict(one, step=nothing, total=nothing) for one in holed["steps"]]
-    holed["shape"], holed["reason"] = "unknown", "not every step is there"
-    assert figure(holed) is None
-    assert "<table" in section({"steps": holed})
-
-
-def test_no_run_no_section():
-    pair = CLEAN_WORLDS["smooth"](4).sample(np.random.default_rng(0))
-    assert as_data(summarize([pair]), 0.95) is None
-    assert section({"steps": None}) == ""
-
-
-def test_an_unknown_shape_says_why(report):
-    run = report["steps"] | {"shape": "unknown", "reason": "not every step is there"}
-    drawn = figure(run)
-    assert drawn
-    assert drawn.note.endswith("cannot be told: not every step is there.")
+def test_the_same_log_gives_the_same_text():
+    log = honest_log(np.random.default_rng(0))
+    assert as_json(made(log)) == as_json(made(log))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,9 @@ import click
 
 from kullback.cli import options
 from kullback.cli.delivery import deliver
-from kullback.cli.failing import fail, is_grave, one_sentence, require_place
+from kullback.cli.failing import fail, grave_findings, is_grave, one_sentence, require_place
 from kullback.cli.reading import axes_of, columns_by_role, opened, progress
+from kullback.cli.step_report import is_log, report_log
 
 if TYPE_CHECKING:
     from kullback.dumps import Dump
@@ -34,6 +35,14 @@ DEMO_QUESTIONS = ("KL(strong||reference) ~ rollout", "KL(rescored||reference)")
     help="Ask every pair of rollout, old, current and reference, at the sampler's prefixes and at "
     "those of p.",
 )
+@click.option("--framework", metavar="NAME", help="The trainer that wrote a step log: verl, trl, …")
+@click.option(
+    "--tokens",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Tokens that a step's mean is over, where a step log does not say it.",
+)
+@click.option("--run", metavar="NAME", help="The run of a step log that holds several.")
 @options.html
 @options.json
 @click.option(
@@ -50,16 +59,23 @@ def report(
     maps: tuple[str, ...],
     by: tuple[str, ...],
     policies: bool,
+    framework: str | None,
+    tokens: int | None,
+    run: str | None,
     html: str | None,
     json: str | None,
     fail_on: str | None,
     strict: bool,
     jobs: int,
 ) -> None:
-    """Report every KL of a dump, with its interval and what is wrong with it.
+    """Report every KL of a dump, with its interval and what is wrong with it; or of a step log.
 
     FILES are rollout dumps (Parquet, Arrow, JSONL or NPZ), folders or patterns. Asked for is the KL
     of the sampler against every other role, and of the policy against the reference.
+
+    Or it is one step log, which has a mean for each step: a folder or file of TensorBoard, W&B
+    (offline runs, exports), MLflow or trackio, JSON lines, CSV, or trainer_state.json. Its KL
+    series are named and judged: sign, scale, units, noise, jumps.
 
     \b
     Examples:
@@ -69,6 +85,7 @@ def report(
       kullback report run.jsonl --by step,position
       kullback report run.jsonl --policies
       kullback report run.jsonl --question 'KL(current||reference) ~ rollout per sequence'
+      kullback report wandb/offline-run-1 --framework verl --tokens 65536
 
     Exit status: 0 whatever was found, 1 if --fail-on says so, 2 if the input cannot be read.
     """
@@ -86,6 +103,16 @@ def report(
         axes = axes_of(by)
         for path in (html, json if json != "-" else None):
             require_place(path)
+        about_log = {"--framework": framework, "--tokens": tokens, "--run": run}
+        if not named and is_log(files):  # what is mapped is a dump
+            others = {"--question": asked, "--by": axes, "--policies": policies,
+                      "--strict": strict}  # fmt: skip
+            _require_none(others, f"of dumps, and {files[0]} is a step log")
+            said = report_log(
+                files[0], framework=framework, tokens=tokens, run=run, html=html, json=json
+            )
+            sys.exit(bool(fail_on and grave_findings(said, fail_on)))
+        _require_none(about_log, "of step logs, and this is a dump")
         if demo:
             found = demo_report(asked, by=axes, policies=policies, jobs=jobs)
         else:
@@ -95,6 +122,13 @@ def report(
         deliver(found, html=html, json=json, page=page, show=show)
     if fail_on and is_grave(found, fail_on):
         sys.exit(1)
+
+
+def _require_none(options: Mapping[str, Any], why: str) -> None:
+    """Refuse options that say nothing of what was given."""
+    given = [name for name, value in options.items() if value]
+    if given:
+        fail(f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} {why}")
 
 
 def demo_report(

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 from kullback.diagnosis.finding import CODES, Finding
 from kullback.explaining.explanation import Explanation, Section
-from kullback.explaining.measured import CLEAN_REPORTS, FALSE_ALARMS, FAULTY_REPORTS, FOUND
+from kullback.explaining.measured import (
+    CLEAN_REPORTS,
+    FALSE_ALARMS,
+    FAULTY_LOGS,
+    FAULTY_REPORTS,
+    FOUND,
+    FOUND_IN_LOGS,
+    HONEST_LOGS,
+    LOG_ALARMS,
+)
 
 if TYPE_CHECKING:
     from kullback.explaining.examples import Example
@@ -46,9 +55,10 @@ def explain_code(code: str) -> Explanation:
     """
     from kullback.explaining.accusing import ACCUSING
     from kullback.explaining.examples import example
+    from kullback.explaining.logged import LOGGED
     from kullback.explaining.telling import TELLING
 
-    lesson, shown = (ACCUSING | TELLING)[code], example(code)
+    lesson, shown = (LOGGED | ACCUSING | TELLING)[code], example(code)
     finding = shown.finding(code)
     told = (
         Section("Means", f"{lesson.means}\n{_kind(finding)}"),
@@ -77,6 +87,13 @@ def _kind(finding: Finding) -> str:
 def _tested(code: str, lesson: Lesson) -> str:
     if not CODES[code].accuses:
         return f"No rate is measured, since nobody is accused; {lesson.held_by} holds it."
+    if CODES[code].of == "log":
+        found = ", ".join(f"{fault} {count}" for fault, count in FOUND_IN_LOGS[code].items())
+        return (
+            f"On honest simulated logs it was told in {LOG_ALARMS.get(code, 0)} of "
+            f"{HONEST_LOGS:,}. Of {FAULTY_LOGS} with each fault of kb.worlds it was told in: "
+            f"{found} (results/step_logs.json)."
+        )
     found = ", ".join(f"{fault} {count}" for fault, count in FOUND[code].items())
     found = found or "none"
     return (

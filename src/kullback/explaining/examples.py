@@ -66,6 +66,10 @@ def example(code: str) -> Example:
         >>> shown.passed("sentinel-inside-mask")
         '0 values of −9999'
     """
+    from kullback.explaining.log_examples import log_example
+
+    if shown := log_example(code):
+        return shown
     return _FROM_WORLDS[code]() if code in _FROM_WORLDS else _FROM_FAULTS[code]()
 
 

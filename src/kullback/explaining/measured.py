@@ -37,3 +37,12 @@ FOUND = {
     "temperature-mismatch": {},
     "sampler-truncated": {},
 }
+
+# The same of step logs: results/step_logs.json, counted.
+HONEST_LOGS = 1500
+LOG_ALARMS: dict[str, int] = {}
+FAULTY_LOGS = 50  # with each fault
+FOUND_IN_LOGS = {
+    "sign-impossible": {"sign": 50},
+    "unit-or-scale": {"doubled": 50, "micro-batches": 50, "sequences": 50},
+}

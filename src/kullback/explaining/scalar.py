@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from kullback.diagnosis.log_labels import COARSE, ROUNDED
 from kullback.diagnosis.sampler_tests import ALPHA, BFLOAT16, FLOAT32_FLOOR, chance
 from kullback.explaining.explanation import Explanation, Section
 
@@ -12,8 +13,6 @@ HOPELESS = 1e-6  # a probability below which nobody looks for luck
 LARGEST = 1e6  # nats per token; a sentinel is at 1e4
 MOST = 10**15  # tokens
 NEAR = 2.0  # standard errors within which a mean is as good as 0
-ROUNDED = 2.0**-22  # nats that exp(x) − 1 − x can be off by in float32
-COARSE = 2.0**-7  # and in bfloat16
 TERMS = {
     "kl": "log p − log q",
     "k1": "log p − log q",

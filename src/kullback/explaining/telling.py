@@ -7,6 +7,7 @@ from kullback.diagnosis import (
     endings,
     engines,
     first_step,
+    log_events,
     precision,
     rejected,
     rescored,
@@ -130,7 +131,9 @@ TELLING = {
         "Here it is not: the reference was loaded from elsewhere, and the KL starts above 0.",
         test="k3 of old (else rollout, else current) against the reference at step 0, or 1 if "
         f"there is no 0, above {first_step.MOST['old']:g} ({first_step.MOST['rollout']:g} for "
-        f"rollout) and above {first_step.ABOVE:g} times what engine and trainer differ by.",
+        f"rollout) and above {first_step.ABOVE:g} times what engine and trainer differ by. "
+        f"In a step log: a first value, at step 0 or 1, of {log_events.FROM_START:g} nats a token "
+        f"({log_events.PER_SEQUENCE:g} a sequence) or more, and above three times its noise.",
         harmless="That a step is the first is a convention of its label. A run that was resumed, "
         "or whose reference is another model on purpose, shows this too.",
         held_by="tests/diagnosis/test_first_step.py",

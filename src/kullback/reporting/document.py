@@ -25,7 +25,7 @@ from kullback.estimation.rungs import rungs_of
 from kullback.estimation.summary import Summary
 from kullback.estimation.terms import CLIP_BAND, TRUNCATED_AT
 from kullback.question import Question
-from kullback.reporting import policies, steps
+from kullback.reporting import policies, step_drift
 from kullback.reporting.spread import octaves, per_sequence, per_token
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def document(
             "checks": [_check(one) for one in diagnosis.checks],
             "who_sampled": _who(who_sampled(summary)),
             "policies": policies.as_data(summary, confidence),
-            "steps": steps.as_data(summary, confidence),
+            "steps": step_drift.as_data(summary, confidence),
             "not_split_by": summary.refused,
         }
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from kullback.reporting import policies, steps, who_sampled
+from kullback.reporting import policies, step_drift, who_sampled
 from kullback.reporting.markup import Raw, drawn, shell, table
 from kullback.reporting.question_figures import overview
 from kullback.reporting.question_section import section
@@ -50,7 +50,7 @@ def page(report: dict[str, Any], *, refresh: int | None = None) -> str:
             "<h2>The numbers</h2>",
             drawn(overview(report), _numbers(report), folded=False),
             policies.section(report),
-            steps.section(report),
+            step_drift.section(report),
             "<h2>Each question</h2>",
             *(section(one, shown=one["question"]["text"] == head) for one in ordered),
             who_sampled.section(report),

@@ -51,7 +51,8 @@ def _legend(made: Selftest) -> str:
     told = Counter[str]()
     for line in made.parts[FAULTS]:
         told.update(line.numbers.get("told", {}))
-    silent = [code for code, known in CODES.items() if known.accuses and not told[code]]
+    accusing = [code for code, known in CODES.items() if known.accuses and known.of == "dump"]
+    silent = [code for code in accusing if not told[code]]
     said = (
         "In how many reports a fault was found, and how often each code was told: its own, one "
         f"that may stand for it ({STANDS_IN}), one that accuses of another fault ({WRONG})."

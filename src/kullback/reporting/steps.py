@@ -1,119 +1,153 @@
-"""Each step's KL beside the KL from the reference: the table and the figure of a run."""
+"""A judged step log as data: from it the terminal, the page and the file are made."""
 
 from __future__ import annotations
 
-from itertools import accumulate
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
-from kullback.estimation.compare import Change
-from kullback.estimation.estimate import Estimate
-from kullback.estimation.step_drift import DriftByStep, RunStep, drift_by_step
-from kullback.estimation.summary import Summary
-from kullback.reporting.curves import curves
-from kullback.reporting.figures import Figure
-from kullback.reporting.markup import drawn, table
-from kullback.reporting.words import interval, number
+import numpy as np
 
-HEADS = ("step", "tokens", "its KL", "interval", "from the reference", "interval", "added")
+from kullback.diagnosis.finding import SEVERITIES
+from kullback.diagnosis.judge_log import JudgedLog
+from kullback.reporting.document import plain
+from kullback.reporting.words import counted
+
+if TYPE_CHECKING:
+    from kullback.diagnosis.log_labels import Labelled
+    from kullback.diagnosis.log_tokens import Tokens
+    from kullback.dictionary import Metric
+
+SCHEMA = "kullback.steps/1"
+DRAWN = 500  # points of a series, about; of more, the ends of each block are kept
+BAND = 2.0  # noises to either side of the running median
 
 
-def as_data(summary: Summary, confidence: float) -> dict[str, Any] | None:
-    """What the report holds of it; None where there is no run with both questions."""
-    found = drift_by_step(summary, confidence=confidence)
-    return None if found is None else _as_data(found)
+def steps_document(judged: JudgedLog) -> dict[str, Any]:
+    """The report of a step log, as plain lists, dictionaries, strings and finite numbers.
+
+    Args:
+        judged: What ``judge_log`` made.
+
+    Returns:
+        What steps.schema.json describes; a number that does not exist is None.
+
+    Example:
+        >>> from kullback.diagnosis.judge_log import judge_log
+        >>> from kullback.logs.step_log import StepLog
+        >>> made = steps_document(judge_log(StepLog.of({"train/kl": [0.0, 0.25]})))
+        >>> made["headline"], made["series"][0]["last"]
+        ('1 KL series over 2 steps: nothing was found, and 1 check could not be made.', 0.25)
+    """
+    from kullback import __version__
+
+    log = judged.log
+    return plain(
+        {
+            "schema": SCHEMA,
+            "kullback": __version__,
+            "source": {
+                "path": log.source,
+                "format": log.format,
+                "run": log.run,
+                "steps": log.steps,
+                "names": len(log),
+                "notes": log.notes,
+            },
+            "framework": judged.framework,
+            "framework_guessed": judged.guessed,
+            "tokens": _tokens(judged.tokens),
+            "headline": _headline(judged),
+            "series": [_series(one) for one in judged.series],
+            "findings": [asdict(one) | {"accuses": one.accuses} for one in judged.findings],
+            "checks": [asdict(one) for one in judged.diagnosis.checks],
+        }
+    )
 
 
-def _as_data(found: DriftByStep) -> dict[str, Any]:
-    numbers = ("sum_of_steps", "ratio", "ratio_low", "ratio_high", "straight", "shape", "reason")
+def _headline(judged: JudgedLog) -> str:
+    kls = sum(one.kind == "kl" for one in judged.series)
+    steps = counted(judged.log.steps, "step")
+    if not kls:
+        return f"No KL is known among {counted(len(judged.log), 'series')[:]} over {steps}."
+    said = f"{kls} KL series over {steps}"
+    severities = [one.severity for one in judged.findings]
+    counts = [
+        counted(severities.count(severity), severity)
+        for severity in reversed(SEVERITIES)
+        if severity in severities
+    ]
+    if counts:
+        return f"{said}: {', '.join(counts)}."
+    open_ones = sum(one.status == "not-possible" for one in judged.diagnosis.checks)
+    if open_ones:
+        return f"{said}: nothing was found, and {counted(open_ones, 'check')} could not be made."
+    return f"{said}: nothing is wrong with {'it' if kls == 1 else 'them'} as far as can be told."
+
+
+def _tokens(tokens: Tokens | None) -> dict[str, Any] | None:
+    if tokens is None:
+        return None
     return {
-        "step_question": str(found.step_question),
-        "total_question": str(found.total_question),
-        "largest": found.largest,
-        "steps": [_step(one) for one in found.steps],
-        **{name: getattr(found, name) for name in numbers},
+        "how": tokens.how,
+        "per_step": float(np.nanmedian(tokens.counts)),
+        "with_prompts": tokens.whole,
     }
 
 
-def _step(one: RunStep) -> dict[str, Any]:
+def _metric(one: Metric) -> dict[str, Any]:
+    return {
+        "framework": one.framework,
+        "name": one.name,
+        "meaning": one.meaning,
+        "question": str(one.question) if one.question else None,
+        "method": one.method,
+        "level": one.level,
+        "sign": one.sign,
+        "can_be_negative": one.can_be_negative,
+        "version": one.version,
+    }
+
+
+def _series(one: Labelled) -> dict[str, Any]:
+    series, held = one.series, one.profile
+    finite = series.values[np.isfinite(series.values)]
     return {
         "name": one.name,
-        "number": one.number,
-        "steps": one.steps,
-        "tokens": one.tokens,
-        "step": _span(one.step),
-        "total": _span(one.total),
-        "added": _span(one.added),
+        "kind": one.kind,
+        "is": one.said,
+        "can_be": [_metric(metric) for metric in one.metrics],
+        "cannot_be": [_metric(metric) for metric in one.excluded],
+        "steps": len(series),
+        "first": float(finite[0]) if len(finite) else None,
+        "last": float(finite[-1]) if len(finite) else None,
+        "mean": float(finite.mean()) if len(finite) else None,
+        "level": float(np.median(held.level)) if len(held.level) else None,
+        "noise": held.noise,
+        "negative_share": held.negative,
+        "not_finite": held.not_finite,
+        "spikes": [float(series.steps[i]) for i in held.spikes],
+        "changes": [float(series.steps[i]) for i in held.changes],
+        "points": _points(one),
     }
 
 
-def _span(one: Estimate | Change) -> dict[str, float]:
-    return {key: getattr(one, key) for key in ("mean", "low", "high")}
-
-
-def section(report: dict[str, Any]) -> str:
-    """The section of the page; nothing where there is no run."""
-    run = report["steps"]
-    if run is None:
-        return ""
-    rows = [
-        (
-            one["name"],
-            str(one["tokens"]),
-            number(one["step"]["mean"]),
-            interval(one["step"]),
-            number(one["total"]["mean"]),
-            interval(one["total"]),
-            "–" if one["added"]["mean"] is None else number(one["added"]["mean"]),
-        )
-        for one in run["steps"]
-    ]
-    caption = (
-        f"{run['step_question']} and {run['total_question']} by auto in nats per token; added: the "
-        "difference to the step before, by k1, paired by prompt."
-    )
-    return "<h2>Steps and way</h2>" + drawn(figure(run), table(HEADS, rows, caption=caption))
-
-
-def figure(run: dict[str, Any]) -> Figure | None:
-    """Steps, their sum so far and the KL from the reference, by powers of ten."""
-    sums = accumulate(one["steps"] * max(one["step"]["mean"] or 0.0, 0.0) for one in run["steps"])
-    series = {
-        "from the reference": [one["total"]["mean"] for one in run["steps"]],
-        "sum of the steps": list(sums),
-        "each step": [one["step"]["mean"] for one in run["steps"]],
+def _points(one: Labelled) -> dict[str, list[float]]:
+    """What is drawn: of a long series the lowest and the highest of each block, and the events."""
+    series, held = one.series, one.profile
+    finite = np.flatnonzero(np.isfinite(series.values))
+    values = series.values[finite]
+    kept = np.arange(len(finite))
+    if len(finite) > DRAWN:
+        blocks = np.array_split(kept, DRAWN // 2)
+        ends = [b[place] for b in blocks for place in (np.argmin(values[b]), np.argmax(values[b]))]
+        events = np.flatnonzero(np.isin(finite, [*held.spikes, *held.changes]))
+        kept = np.unique([*ends, *events])
+    reach = BAND * (held.noise if np.isfinite(held.noise) else 0.0)
+    level = held.level[kept]
+    return {
+        "steps": series.steps[finite[kept]].tolist(),
+        "values": values[kept].tolist(),
+        "level": level.tolist(),
+        "low": (level - reach).tolist(),
+        "high": (level + reach).tolist(),
     }
-    rows = [
-        {
-            "at": one["number"],
-            "series": name,
-            # A logarithm has no place for what noise makes of a KL near 0.
-            "value": value if value is not None and value > 0 else None,
-        }
-        for name, values in series.items()
-        for one, value in zip(run["steps"], values, strict=True)
-    ]
-    if all(row["value"] is None for row in rows):
-        return None
-    return curves(title(run), rows, "step", "KL, nats per token", log="y", note=_note(run))
-
-
-def title(run: dict[str, Any]) -> str:
-    """What the figure shows, as a sentence."""
-    last, largest = run["steps"][-1]["total"]["mean"], run["largest"]
-    return (
-        f"The steps add up to {number(run['sum_of_steps'])}, none is above {number(largest)}, and "
-        f"the policy is {number(last)} from the reference."
-    )
-
-
-def _note(run: dict[str, Any]) -> str:
-    said = (
-        "KL does not add up: steps in one direction lead away as the square of their number, "
-        "random ones as their number."
-    )
-    if run["shape"] == "unknown":
-        return f"{said} Which of the two this is cannot be told: {run['reason']}."
-    return (
-        f"{said} The distance is {number(run['ratio'])} times the sum of the steps, where a "
-        f"straight way has {number(run['straight'])} and a random walk about 1."
-    )

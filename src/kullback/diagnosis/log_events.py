@@ -1,0 +1,185 @@
+"""What a KL series does over the steps: where it starts, how noisy it is, spikes, changes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
+from kullback.diagnosis.log_labels import Labelled
+from kullback.diagnosis.log_profile import FEWEST, NEIGHBORS, SPIKE
+
+FROM_START = 0.05  # nats per token at the first step that no rounding of two passes makes
+PER_SEQUENCE = 1.0  # and nats per sequence
+WRONG = 0.2  # share of steps on the wrong side from which noise is told
+NAMED = 5  # steps that a finding names
+
+
+def diagnose_events(one: Labelled) -> Diagnosis:
+    """What is told of one KL series; none of it accuses anybody."""
+    found = _not_finite(one)
+    if one.kind != "kl":
+        return found
+    found += _start(one)
+    if np.isfinite(one.profile.noise):
+        return found + _spikes(one) + _changes(one)
+    return found
+
+
+def _not_finite(one: Labelled) -> Diagnosis:
+    values = one.series.values
+    places = np.flatnonzero(~np.isfinite(values))
+    if not len(places):
+        return Diagnosis((), (Check("not-finite", one.name, "passed", "every value is a number"),))
+    infinite = int(np.isinf(values).sum())
+    last = bool(len(places) and places[-1] == len(values) - 1 and len(places) > 1)
+    finding = Finding(
+        "not-finite",
+        "error" if last else "warning",
+        "certain",
+        f"{one.name} is infinite at {infinite} and NaN at {len(places) - infinite} of "
+        f"{len(values)} steps, first at step {one.series.steps[places[0]]:g}"
+        + (", and to the end." if last else "."),
+        "A loss that contains it has no gradient at these steps; a mean over steps has no value.",
+        "Look for exp of a large log-ratio (k3 overflows float32 above 88.7 nats, float16 above "
+        "11), a masked token whose term is computed before the mask, and a token that the other "
+        "side forbids. Compute the term in float32, and mask its input.",
+        numbers={"infinite": infinite, "nan": len(places) - infinite, "steps": len(values)},
+        where=tuple(f"step {one.series.steps[i]:g}" for i in places[:NAMED]),
+    )
+    return Diagnosis(
+        (finding,), (Check("not-finite", one.name, "failed", f"{len(places)} are none"),)
+    )
+
+
+def _start(one: Labelled) -> Diagnosis:
+    """The first value of a KL to the reference, where the log begins at the beginning."""
+    code, steps = "reference-not-start", one.series.steps
+    finite = np.flatnonzero(np.isfinite(one.series.values))
+    certain = one.agreed("q") == "reference"
+    may = any(metric.q == "reference" for metric in one.metrics) or "ref" in one.name.lower()
+    if not (certain or may) or not len(finite):
+        return Diagnosis()
+    if steps[0] > 1 or finite[0] > 0:
+        said = f"the log begins at step {steps[0]:g}"
+        return Diagnosis((), (Check(code, one.name, "not-possible", said),))
+    first = float(one.series.values[0] * (one.agreed("sign") or 1))
+    per_sequence = one.agreed("level") == "sequence_sum"
+    floor = PER_SEQUENCE if per_sequence else FROM_START
+    unit = "sequence" if per_sequence else "token"
+    noise = one.profile.noise if np.isfinite(one.profile.noise) else 0.0
+    said = f"{first:.3g} nats per {unit} at step {steps[0]:g}"
+    if first <= max(floor, 3 * noise):
+        return Diagnosis((), (Check(code, one.name, "passed", said),))
+    finding = Finding(
+        code,
+        "note",
+        "likely",
+        f"{one.name} is {first:.3g} nats per {unit} at the first step already, where a policy that "
+        f"starts as its reference has 0{'' if certain else ' (if it is a KL to the reference)'}.",
+        f"A target or limit for the KL has {first:.3g} nats of it spent before training begins.",
+        "Check which weights the reference has: the base model where training starts from an "
+        "adapter, another checkpoint, another template, dropout left on in one of the two. If the "
+        "value is of the first batch after its update, it can be honest.",
+        numbers={"first": first, "step": float(steps[0]), "noise": noise},
+        where=(f"step {steps[0]:g}",),
+    )
+    return Diagnosis((finding,), (Check(code, one.name, "failed", said),))
+
+
+def diagnose_noise(series: tuple[Labelled, ...]) -> Diagnosis:
+    """Of all KL series those that are mostly noise, in one finding."""
+    code, checks, noisy = "noise-above-signal", [], []
+    for one in series:
+        held = one.profile
+        if one.kind != "kl":
+            continue
+        if not np.isfinite(held.noise):
+            said = f"{len(held.level)} steps, and {FEWEST} are needed"
+            checks.append(Check(code, one.name, "not-possible", said))
+            continue
+        told = held.wrong_side > WRONG and bool(np.any(held.level > 0))
+        said = f"noise {held.noise:.2g} nats about a level of {np.median(held.level):.2g}"
+        checks.append(Check(code, one.name, "failed" if told else "passed", said))
+        noisy += [one] * told
+    findings = (_noise(noisy),) if noisy else ()
+    return Diagnosis(findings, tuple(checks))
+
+
+def _noise(noisy: list[Labelled]) -> Finding:
+    worst = max(noisy, key=lambda one: one.profile.wrong_side)
+    held, others = worst.profile, [one.name for one in noisy]
+    others.remove(worst.name)
+    level = float(np.median(held.level))
+    verb = "is" if len(others) == 1 else "are"
+    besides = f" So {verb} {', '.join(others[:NAMED])}." if others else ""
+    return Finding(
+        "noise-above-signal",
+        "note",
+        "certain",
+        f"{worst.name} is mostly noise from step to step: {held.noise:.2g} nats (robust standard "
+        f"deviation) about a running median of {level:.2g}; {held.negative:.0%} of the steps are "
+        f"below 0.{besides}",
+        f"A stop rule at twice the running median would have fired at {held.beyond_twice:.0%} of "
+        f"the steps, and one at half of it been silent at {held.below_half:.0%}.",
+        f"Decide by a mean over several steps (here of {NEIGHBORS}), or by more tokens; log k3 or, "
+        "best, the KL over the vocabulary beside k1. kb.Evidence decides with a known error.",
+        numbers={
+            "noise": held.noise,
+            "level": level,
+            "beyond_twice": held.beyond_twice,
+            "below_half": held.below_half,
+            "negative": held.negative,
+            "series": len(noisy),
+        },
+    )
+
+
+def _spikes(one: Labelled) -> Diagnosis:
+    code, places = "mean-owned-by-few", one.profile.spikes
+    if not places:
+        said = f"no step stands {SPIKE:g} noises above its neighbors and is back at the next"
+        return Diagnosis((), (Check(code, one.name, "passed", said),))
+    values, steps = one.series.values, one.series.steps
+    largest = max(places, key=lambda i: values[i])
+    usual = float(np.median(one.profile.level))
+    # Of the sum over all steps, what the single ones make.
+    share = float(values[list(places)].sum() / np.nansum(np.abs(values[np.isfinite(values)])))
+    finding = Finding(
+        code,
+        "note",
+        "likely",
+        f"{one.name} jumps at {len(places)} single steps and is back at the next: to "
+        f"{values[largest]:.3g} at step {steps[largest]:g}, where {usual:.3g} is usual. So few "
+        "tokens can own the mean of such a step.",
+        f"These steps make {share:.0%} of the sum over all. "
+        + decided(float(values[largest]), usual),
+        "Dump one such batch, and kullback report names the tokens. A clamp of each term would "
+        "hide them: log clamped and unclamped.",
+        numbers={"spikes": len(places), "largest": float(values[largest]), "share": share},
+        where=tuple(f"step {steps[i]:g}" for i in places[:NAMED]),
+    )
+    return Diagnosis((finding,), (Check(code, one.name, "failed", f"{len(places)} steps"),))
+
+
+def _changes(one: Labelled) -> Diagnosis:
+    code, places = "level-changed", one.profile.changes
+    if not places:
+        said = "its level changes in no single step"
+        return Diagnosis((), (Check(code, one.name, "passed", said),))
+    values, steps, first = one.series.values, one.series.steps, places[0]
+    before = float(np.nanmedian(values[max(0, first - NEIGHBORS) : first]))
+    after = float(np.nanmedian(values[first : first + NEIGHBORS]))
+    finding = Finding(
+        code,
+        "note",
+        "likely",
+        f"{one.name} changes its level in one step, from about {before:.3g} to {after:.3g} at step "
+        f"{steps[first]:g}, and stays there.",
+        decided(after, before) or "What was tuned before does not hold after it.",
+        "Look at what else happened at this step: a restart, a new reference, another batch or "
+        "micro-batch size, another version, a changed setting. A policy that moves by gradient "
+        "steps drifts instead.",
+        numbers={"before": before, "after": after, "changes": len(places)},
+        where=tuple(f"step {steps[i]:g}" for i in places[:NAMED]),
+    )
+    return Diagnosis((finding,), (Check(code, one.name, "failed", f"{len(places)} steps"),))

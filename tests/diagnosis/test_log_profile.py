@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kullback.diagnosis.log_profile import FEWEST, profile, running_median
+
+
+def noisy(steps: int = 200, seed: int = 0) -> np.ndarray:
+    return 0.05 + 0.002 * np.random.default_rng(seed).standard_normal(steps)
+
+
+def test_a_slow_drift_is_no_noise():
+    drift = np.linspace(0, 1, 200)
+    assert profile(noisy() + drift).noise == pytest.approx(0.002, rel=0.5)
+
+
+def test_a_spike_is_one_step_and_back():
+    values = noisy()
+    values[[50, 120, 121]] = 1.0
+    held = profile(values)
+    assert held.spikes == (50,)
+    assert held.changes == ()
+
+
+def test_a_new_level_stays():
+    values = noisy()
+    values[80:] += 0.2
+    held = profile(values)
+    assert held.changes == (80,)
+    assert held.spikes == ()
+
+
+def test_places_count_what_is_no_number():
+    values = np.insert(noisy(), 10, [np.nan, np.inf])
+    values[60] = 1.0
+    held = profile(values)
+    assert held.not_finite == 2
+    assert held.spikes == (60,)
+    assert len(held.level) == 200
+
+
+def test_random_walks_and_constants_have_no_events():
+    for seed in range(200):
+        walk = np.cumsum(np.random.default_rng(seed).standard_normal(100)) + 20
+        held = profile(walk)
+        assert held.changes == ()
+    assert profile(np.full(50, 0.25)).spikes == ()
+
+
+def test_rules_at_twice_and_half_the_level_see_noise():
+    values = np.exp(np.random.default_rng(0).standard_normal(20_000))
+    held = profile(values)
+    # The share of a log-normal law above twice, and below half of its median.
+    assert held.beyond_twice == pytest.approx(0.244, abs=0.03)
+    assert held.below_half == pytest.approx(0.244, abs=0.03)
+
+
+def test_short_series_have_no_noise():
+    held = profile(np.ones(FEWEST - 1))
+    assert np.isnan(held.noise)
+    assert held.negative == 0
+    assert np.isnan(profile(np.array([])).negative)
+
+
+def test_the_median_runs_to_the_ends():
+    values = np.arange(20.0)
+    assert running_median(values).tolist() == [4.0] * 4 + list(range(4, 16)) + [15.0] * 4
+    assert running_median(np.array([1.0, 5.0])).tolist() == [3.0, 3.0]
+
+
+def test_a_drift_without_noise_has_no_events():
+    for values in (np.linspace(-1, -233, 60), np.linspace(1e-9, 1, 100), 1e300 * np.arange(40.0)):
+        held = profile(values.astype(np.float32).astype(float) if values[-1] < 1e30 else values)
+        assert (held.spikes, held.changes) == ((), ())

@@ -149,3 +149,13 @@ def test_one_sequence_of_each_step_can_be_enough():
         assert one.numbers["nats"] == pytest.approx(50 * (2.4 - 10_000 * FLOAT32_FLOOR))
         assert "over one sequence of each step alone" in one.claim
     assert codes(judged("objective/kl", np.full(50, -0.3), None, "trl")) == []
+
+
+def test_a_mean_length_is_enough_where_every_step_is_negative():
+    steps = np.arange(1.0, 201.0)
+    values = -0.031 + 0.004 * np.random.default_rng(0).standard_normal(200)
+    named = {"kl": values, "completions/mean_length": np.full(200, 128.0)}
+    judged = kb.judge_log(kb.StepLog.of(named, steps=steps), framework="trl")
+    (found,) = [one for one in judged.diagnosis.findings if one.accuses]
+    assert found.code == "negative-beyond-chance"
+    assert found.numbers["tokens"] == pytest.approx(128 * 200)

@@ -74,3 +74,12 @@ def test_lengths_have_many_names(name):
     found = lengths_of(kb.StepLog.of({name: [1.0, 2.0]}))
     assert found is not None
     assert found.name == name
+
+
+@pytest.mark.parametrize("more", [{}, {"num_tokens": 5000.0}])
+def test_of_a_length_alone_a_step_has_one_sequence_at_least(more):
+    made = tokens_of(log(completions__mean_length=128.0, **more), None)
+    assert counts(made) == [128.0] * 5
+    assert made is not None
+    assert "one at least" in made.how
+    assert not made.whole

@@ -62,7 +62,9 @@ def lengths_of(log: StepLog) -> Series | None:
 def tokens_of(log: StepLog, given: int | None) -> Tokens | None:
     """The tokens of a step: as given, else a series that counts them, else none.
 
-    Prompts are taken off where their length is logged beside that of the responses.
+    Prompts are taken off where their length is logged beside that of the responses. Where nothing
+    but the mean length of the responses is known, a step has one of these at least, and the price
+    of a negative sum is what it is at most as long as all steps have equally many.
 
     Raises:
         ValueError: What is given is no number of tokens.
@@ -89,7 +91,7 @@ def tokens_of(log: StepLog, given: int | None) -> Tokens | None:
         return Tokens(at, many * mean, mean, how)
     every = _named(log, _ALL)
     if every is None:
-        return None
+        return None if length is None else _one_each(length)
     found = _counted(every, length, f"logged as {every.name}")
     return _without_prompts(found, length, _named(log, _PROMPT))
 
@@ -120,9 +122,16 @@ def _counted(series: Series, length: Series | None, how: str) -> Tokens:
 
 
 def _without_prompts(found: Tokens, length: Series | None, prompt: Series | None) -> Tokens:
-    if length is None or prompt is None:
+    if length is None:
         return Tokens(found.steps, found.counts, found.lengths, found.how, whole=True)
+    if prompt is None:
+        return _one_each(length)
     prompts = np.interp(found.steps, prompt.steps, prompt.values)
     share = found.lengths / (found.lengths + prompts)
     how = f"{found.how}, less the prompts by {prompt.name}"
     return Tokens(found.steps, found.counts * share, found.lengths, how)
+
+
+def _one_each(length: Series) -> Tokens:
+    how = f"{length.name} of one sequence: a step has one at least"
+    return Tokens(length.steps, length.values, length.values, how)

@@ -66,6 +66,28 @@ def test_a_policy_that_is_often_certain_accuses_nobody():
     assert not found(replace(columns, log_probs={**columns.log_probs, "p": sure}))
 
 
+@pytest.mark.parametrize("blank", [0.0, np.nan])
+def test_an_opening_that_no_role_scored_is_one_finding_with_what_it_does_to_a_mean(blank):
+    columns = batch(blank, other=blank)
+    (finding,) = found(columns)
+    assert "for every role, 2 each on average" in finding.claim
+    assert finding.numbers["share"] == pytest.approx(2 / 12)
+    assert "0.833 times what it is" in finding.cost
+    assert {f.code for f in diagnose(summarize([columns])).findings if f.accuses} >= {finding.code}
+
+
+def test_a_beginning_of_which_all_are_certain_is_the_same_one():
+    assert not found(batch(other=0.0, ids=[7, 8]))
+
+
+def test_roles_that_are_certain_elsewhere_too_accuse_nobody():
+    columns = batch(other=0.0)
+    sure = {role: values.copy() for role, values in columns.log_probs.items()}
+    for values in sure.values():
+        values[5::12] = 0.0
+    assert not found(replace(columns, log_probs=sure))
+
+
 def test_few_sequences_or_a_part_of_them_prove_nothing():
     assert not found(batch(sequences=19))
     columns = batch()

@@ -33,8 +33,25 @@ def _opens(state: OpeningState) -> bool:
     return nearly and state.elsewhere < SELDOM * state.scored
 
 
+def opens_blank(summary: Summary) -> bool:
+    """Whether nearly all sequences begin with tokens that no role scored, of differing ids.
+
+    All policies may be certain of a beginning, but then it is the same one.
+    """
+    states = [*summary.openings.values()]
+    if len(states) < 2 or not all(map(_opens, states)):
+        return False
+    (first, *others), scores = states, [one for state in states for one in state.others.values()]
+    same = None in first.kinds or max(first.kinds.values()) > COMMONEST * first.opened
+    alike = all(state.tokens == first.tokens for state in others)
+    return not same and alike and all(total == 0 for _, total in scores)
+
+
 def diagnose_openings(summary: Summary) -> Diagnosis:
-    """Openings of log-probs that are 0 or missing for one role, and that others scored."""
+    """Openings of log-probs that are 0 or missing for one role, or for all of them."""
+    if opens_blank(summary):
+        finding = _blank(summary)
+        return Diagnosis((finding,), (Check(CODE, "the dump", "failed", finding.claim),))
     findings, checks = [], []
     for role, state in summary.openings.items():
         told = f"{state.opened} of {state.sequences} sequences begin with tokens it did not score"
@@ -47,6 +64,29 @@ def diagnose_openings(summary: Summary) -> Diagnosis:
             status = "passed"
         checks.append(Check(CODE, role, status, told))
     return Diagnosis(tuple(findings), tuple(checks))
+
+
+def _blank(summary: Summary) -> Finding:
+    state = next(iter(summary.openings.values()))
+    share = state.tokens / (state.tokens + state.scored)
+    each = state.tokens / state.opened
+    return Finding(
+        code=CODE,
+        severity="error",
+        certainty="likely",
+        questions=tuple(map(str, summary.questions)),
+        claim=(
+            f"{state.opened} of {state.sequences} sequences begin, inside the mask, with tokens "
+            f"whose log-prob is 0 or missing for every role, {each:.3g} each on average and of "
+            "differing ids, and hardly any other token has none: they are of the prompt, and "
+            "nobody scored them."
+        ),
+        numbers={"sequences": state.opened, "tokens": state.tokens, "share": share},
+        cost=f"{share:.1%} of all tokens: each adds nothing to the sum and one to the count, so "
+        f"that every mean per token is {1 - share:.3g} times what it is over the answer.",
+        advice="Let the mask begin at the first token that was sampled and scored.",
+        where=(str(state.first),),
+    )
 
 
 def _finding(summary: Summary, role: str, state: OpeningState) -> Finding:

@@ -88,6 +88,26 @@ def test_a_sampler_that_lies_is_not_called_misaligned():
         assert not found(FAULTS[fault].inject(LOOP, rng()))
 
 
+def some_moved(role, every: int = 8):
+    """In every eighth sequence one role's log-probs stand elsewhere, as padding puts them."""
+    columns = cast(Mixture, CLEAN_WORLDS["training_loop"](64)).sample(rng())
+    values = columns.log_probs[role].copy()
+    for start, end in zip(columns.starts[::every], columns.ends[::every], strict=True):
+        values[start:end] = np.roll(values[start:end], 7)
+    return replace(columns, log_probs={**columns.log_probs, role: values})
+
+
+@pytest.mark.parametrize("role", ["current", "reference", "rollout"])
+def test_a_few_sequences_of_other_tokens_are_counted_and_their_role_named(role):
+    columns = some_moved(role)
+    (finding,) = found(columns)
+    assert finding.numbers["sequences_apart"] > 40
+    assert f"in {finding.numbers['sequences_apart']} of " in finding.claim
+    assert f"So those of {role} belong to other rows or tokens." in finding.claim
+    (accusing,) = {one.code for one in diagnose(summarize([columns])).findings if one.accuses}
+    assert accusing == "misaligned"
+
+
 def test_pairs_that_cannot_be_tested_are_listed():
     """And the reason is the fault, or the faulty role, that stands in the way."""
 

@@ -157,3 +157,19 @@ def test_rounding_does_not_accuse_a_uniform_policy(kind):
         entropy = ((entropy.view(np.uint32) + 0x8000) & np.uint32(0xFFFF0000)).view(np.float32)
     columns = replace(pack({"p": log_p, "q": log_p}), entropy={"p": entropy})
     assert not diagnose_sampler(summarize([columns])).accused
+
+
+def test_one_column_of_several_that_is_no_policy_is_named_beside_the_sampler():
+    columns = cast(Mixture, CLEAN_WORLDS["training_loop"](64)).sample(rng())
+    scaled = {**columns.log_probs, "reference": columns.log_probs["reference"] / 4}
+    summary = summarize([replace(columns, log_probs=scaled)])
+    (finding,) = diagnose_sampler(summary).findings
+    assert "Or the column of reference holds something else" in finding.claim
+    assert "old and current show nothing of this." in finding.claim
+
+
+def test_a_sampler_that_all_policies_speak_against_has_no_such_way_out():
+    columns = FAULTS["wrong-sampler"].inject(CLEAN_WORLDS["light_drift"](64), rng())
+    findings = diagnose_sampler(summarize([columns])).findings
+    assert findings
+    assert not any("holds something else" in finding.claim for finding in findings)

@@ -7,11 +7,13 @@ from kullback.diagnosis.sampler_tests import (
     SamplerTest,
     cause,
     chance,
-    correlation,
+    compared,
     failing,
+    partly_alien,
     sampler_tests,
     unfit,
 )
+from kullback.estimation.related_rows import APART, NEAR
 from kullback.estimation.summary import Summary
 from kullback.question import Question
 
@@ -44,7 +46,7 @@ def diagnose_misaligned(summary: Summary) -> Diagnosis:
 
 def _check(summary: Summary, bet: SamplerTest, failed: bool) -> Check:
     reason = (
-        f"the log-probs correlate by {correlation(summary, bet):.2f}; a bet of a tenth on "
+        f"the log-probs correlate by {compared(summary, bet).correlation:.2f}; a bet of a tenth on "
         f"{bet.other} at each token gained e^{bet.mean * bet.count:.3g}"
     )
     pair = str(Question(bet.sampler, bet.other))
@@ -53,7 +55,8 @@ def _check(summary: Summary, bet: SamplerTest, failed: bool) -> Check:
 
 def _finding(summary: Summary, found: list[SamplerTest], sound: list[SamplerTest]) -> Finding:
     worst = min(found, key=lambda bet: bet.log_p)
-    pair, near = Question(worst.sampler, worst.other), correlation(summary, worst)
+    pair, state = Question(worst.sampler, worst.other), compared(summary, worst)
+    near, rows, partly = state.correlation, state.related, partly_alien(summary, worst)
     role = _suspect(found, sound)
     who = f"those of {role} belong" if role else "one side's belong"
     spoiled = [
@@ -62,30 +65,36 @@ def _finding(summary: Summary, found: list[SamplerTest], sound: list[SamplerTest
         if role in question.roles
         or any({bet.sampler, bet.other} <= set(question.roles) for bet in found)
     ]
-    state = next(s for q, s in summary.questions.items() if (q.sampler, q.q) == (pair.p, pair.q))
+    where = f" in {rows.apart} of {rows.told} sequences" if partly else ""
+    how = f"by less than {APART:g} there, and in {rows.near} others by {NEAR:g} or more"
     return Finding(
         code=CODE,
         severity="error",
         certainty="likely",
         questions=tuple(map(str, spoiled)),
         claim=(
-            f"The log-probs of {pair.p} and {pair.q} are not of the same tokens: they correlate by "
-            f"{near:.2f}, and {pair.q} finds likely what {pair.p} found unlikely more often than "
-            f"it could if {pair.p} had sampled (probability at most {chance(worst.log_p)}). So "
-            f"{who} to other rows or tokens."
+            f"The log-probs of {pair.p} and {pair.q} are not of the same tokens{where}: they "
+            f"correlate {how if partly else f'by {near:.2f}'}, and {pair.q} finds likely what "
+            f"{pair.p} found unlikely more often than it could if {pair.p} had sampled "
+            f"(probability at most {chance(worst.log_p)}). So {who} to other rows or tokens."
         ),
         numbers={
             "correlation": near,
             "log_p": worst.log_p,
             "tokens": worst.count,
+            "sequences_apart": rows.apart,
+            "sequences": rows.told,
             "pairs": [str(Question(bet.sampler, bet.other)) for bet in found],
         },
         cost="The mean of k1 is about what it would be, for order does not change a sum; k2, k3, "
         "the weights, the error and every ratio of two tokens mean nothing.",
         advice="Join the columns by the id of the row, not by its place: look for a shuffle, a "
-        "filter or a sort between the two passes, and for rows left out of one. If they are "
+        "filter or a sort between the two passes, for rows left out of one or scored by another "
+        "worker, and for padding on the other side. If they are "
         f"of the same tokens, {pair.p} did not sample these.",
-        where=tuple(str(token.place) for token in state.top_k1[:3]),
+        where=(str(rows.first),)
+        if partly
+        else tuple(str(token.place) for token in state.top_k1[:3]),
     )
 
 

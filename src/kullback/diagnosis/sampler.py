@@ -107,9 +107,9 @@ def diagnose_sampler(summary: Summary) -> Diagnosis:
         of = {kind: [t for t in failed if t.sampler == role and t.kind == kind
                      and causes[t] == "sampler"] for kind in KINDS}  # fmt: skip
         if of["bound"]:
-            findings.append(_bound_finding(summary, of["bound"]))
+            findings.append(_bound_finding(summary, of["bound"], _or_else(role, tests, failed)))
         elif of["bet"]:  # it says the same, where the sum alone does not
-            findings.append(_bet_finding(summary, of["bet"]))
+            findings.append(_bet_finding(summary, of["bet"], _or_else(role, tests, failed)))
         findings += [_mean_finding(summary, test) for test in of["entropy"] + of["heads"]]
         if not of["entropy"] + of["heads"]:  # which say the same
             findings += [_within_finding(summary, test) for test in of["tempering"] + of["cut"]][:1]
@@ -129,7 +129,23 @@ def _sampled_by(summary: Summary, sampler: str) -> tuple[str, ...]:
     return tuple(str(question) for question in summary.questions if question.sampler == sampler)
 
 
-def _bound_finding(summary: Summary, tests: list[SamplerTest]) -> Finding:
+def _or_else(role: str, tests: tuple[SamplerTest, ...], failed: tuple[SamplerTest, ...]) -> str:
+    """What else it can be where one of several policies alone finds the tokens too likely.
+
+    A column that is scaled, or of other tokens, breaks the bound as well.
+    """
+    of_role = [test for test in tests if test.sampler == role and test.kind in ("bound", "bet")]
+    accusing = {test.other for test in of_role if test in failed}
+    sound = list(dict.fromkeys(test.other for test in of_role if test.other not in accusing))
+    if len(accusing) != 1 or not sound:
+        return ""
+    return (
+        f" Or the column of {accusing.pop()} holds something else (scaled, with a floor, of other "
+        f"tokens): {' and '.join(sound)} {'shows' if len(sound) == 1 else 'show'} nothing of this."
+    )
+
+
+def _bound_finding(summary: Summary, tests: list[SamplerTest], or_else: str) -> Finding:
     worst = min(tests, key=lambda test: test.log_p)
     question = Question(worst.sampler, worst.other)
     value = -worst.mean
@@ -142,7 +158,7 @@ def _bound_finding(summary: Summary, tests: list[SamplerTest]) -> Finding:
             f"{question} came out at {value:.4g} nats per token over {worst.count} tokens. Had "
             f"{worst.sampler} sampled them, a sum this low would have a probability of at most "
             f"{chance(worst.log_p)}. So {worst.sampler} did not, or "
-            f"{worst.other} was fitted to these tokens."
+            f"{worst.other} was fitted to these tokens.{or_else}"
         ),
         numbers={
             "k1_mean": value,
@@ -227,7 +243,7 @@ def _within_finding(summary: Summary, test: SamplerTest) -> Finding:
     )
 
 
-def _bet_finding(summary: Summary, tests: list[SamplerTest]) -> Finding:
+def _bet_finding(summary: Summary, tests: list[SamplerTest], or_else: str) -> Finding:
     worst = min(tests, key=lambda test: test.log_p)
     return Finding(
         code="sampler-mismatch",
@@ -239,7 +255,7 @@ def _bet_finding(summary: Summary, tests: list[SamplerTest]) -> Finding:
             f"{worst.sampler} had sampled them: a bet of a tenth of the stake on {worst.other} at "
             f"each token, fair at best, would have gained so much with a probability of at most "
             f"{chance(worst.log_p)}. So {worst.sampler} did not sample them, or {worst.other} was "
-            "fitted to them."
+            f"fitted to them.{or_else}"
         ),
         numbers={
             "test": "bet",

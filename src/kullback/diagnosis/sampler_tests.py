@@ -36,6 +36,8 @@ BFLOAT16 = 2.0**-9  # relative rounding error, half a unit in the last of eight 
 UNRELATED = 0.3  # size of a correlation below which two columns may be of different tokens
 ALIEN = 0.5  # the same, where another role is related to the sampler
 RELATED = 0.9  # size of its correlation, at least
+FEWEST_APART = 3  # sequences of other tokens, where those of most are the same
+TWO_KINDS = 0.8  # share of sequences that are clearly of the same tokens or clearly not
 NEARLY_ALL = 0.9  # share of pairs of sequences that begin alike where a prompt is counted
 REJECTED = "the mask was cut by log-ratios, and what is left is a selection"
 PROMPT = 5.0  # nats that such a beginning costs; a sharper sampler saves a few tokens
@@ -279,11 +281,21 @@ def failing(tests: tuple[SamplerTest, ...]) -> tuple[SamplerTest, ...]:
     return tuple(test for test in tests if test.log_p + test.slack < log(ALPHA / len(tests)))
 
 
-def correlation(summary: Summary, test: SamplerTest) -> float:
-    """Of the log-probs of the two roles of a bet."""
+def compared(summary: Summary, test: SamplerTest) -> QuestionState:
+    """The state that sets the log-probs of the two roles of a bet against each other."""
     pair = (test.sampler, test.other)
     states = summary.questions.items()
-    return next(state.correlation for q, state in states if (q.sampler, q.q) == pair)
+    return next(state for q, state in states if (q.sampler, q.q) == pair)
+
+
+def partly_alien(summary: Summary, bet: SamplerTest) -> bool:
+    """Whether in some sequences the two go together, and in the others hardly.
+
+    A wrong sampler, or policies far apart, differ by degrees.
+    """
+    rows = compared(summary, bet).related
+    two_kinds = rows.near + rows.apart >= TWO_KINDS * rows.told
+    return FEWEST_APART <= rows.apart < rows.near and two_kinds
 
 
 def cause(summary: Summary, test: SamplerTest, failed: tuple[SamplerTest, ...]) -> str:
@@ -309,9 +321,11 @@ def _alien(summary: Summary, bet: SamplerTest) -> bool:
     """Whether the two columns are hardly of the same tokens.
 
     Rows shuffled within a small batch keep some of their places, and some correlation; then
-    another role shows what that of the same tokens is.
+    another role shows what that of the same tokens is. Or only some rows are of other tokens.
     """
-    own = abs(correlation(summary, bet))
+    if partly_alien(summary, bet):
+        return True
+    own = abs(compared(summary, bet).correlation)
     others = [
         abs(state.correlation)
         for question, state in summary.questions.items()

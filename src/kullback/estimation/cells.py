@@ -24,6 +24,7 @@ from kullback.estimation.estimate import Estimate, from_state
 from kullback.estimation.groups import Groups
 from kullback.estimation.histogram import Histogram
 from kullback.estimation.question_state import GROUP_TERMS, LAGS, ROW, QuestionState
+from kullback.estimation.related_rows import RelatedRows
 from kullback.estimation.rungs_state import RungsState
 from kullback.estimation.terms import INDEX, PRODUCTS, Usable, blocks
 from kullback.question import Question
@@ -176,6 +177,7 @@ class AxisState:
             of_sequences=Histogram.of(np.zeros(0)),
             lags=np.full((2, len(LAGS), 4), np.nan),
             association=np.full(6, np.nan),
+            related=RelatedRows(0, 0, 0, None),
             masked=0,
             missing=sum(one.missing for one in spoiling),
             infinite=sum(one.infinite for one in spoiling),

@@ -17,6 +17,7 @@ from kullback.estimation.contributors import (
 )
 from kullback.estimation.groups import Groups
 from kullback.estimation.histogram import Histogram
+from kullback.estimation.related_rows import RelatedRows
 from kullback.estimation.rungs_state import RungsState
 from kullback.estimation.terms import (
     INDEX,
@@ -28,6 +29,7 @@ from kullback.estimation.terms import (
     blocks,
     by_sequence,
 )
+from kullback.levels import segment_sums
 from kullback.question import Question
 
 GROUP_TERMS = ("sequences", *TERMS, *(f"mean_of_{name}" for name in MEANS))
@@ -52,6 +54,7 @@ class QuestionState:
             and log q at each lag, with q moved and with p moved, [2, lags, 4].
         association: Count, sums, sums of squares and of products of −log s and −log q, each cut
             at 4, over the tokens of both: [6].
+        related: Sequences in which these two go together, and those in which they do not.
         masked: Tokens outside the mask.
         missing: Tokens in the mask of which a log-prob was not logged.
         infinite: Tokens in the mask outside a support.
@@ -71,6 +74,7 @@ class QuestionState:
     of_sequences: Histogram
     lags: NDArray[np.float64]
     association: NDArray[np.float64]
+    related: RelatedRows
     masked: int
     missing: int
     infinite: int
@@ -104,6 +108,7 @@ class QuestionState:
                 top.append(candidates(block, name))
         tokens = sums[INDEX["tokens"]]
         filled = tokens > 0
+        moments = _associated(columns, question, usable.flags)
         return cls(
             question=question,
             groups=Groups.of(columns.clusters[filled], _with_means(sums[:, filled])),
@@ -111,7 +116,8 @@ class QuestionState:
             log_q_over_p=_histogram(columns, question, usable),
             of_sequences=_of_sequences(question, sums[:, filled]),
             lags=_lagged(columns, question, usable.flags),
-            association=_associated(columns, question, usable.flags),
+            association=moments.sum(axis=1),
+            related=RelatedRows.of(columns, moments),
             masked=usable.masked,
             missing=usable.missing,
             infinite=usable.infinite,
@@ -137,6 +143,7 @@ class QuestionState:
             of_sequences=self.of_sequences + other.of_sequences,
             lags=self.lags + other.lags,
             association=self.association + other.association,
+            related=self.related + other.related,
             masked=self.masked + other.masked,
             missing=self.missing + other.missing,
             infinite=self.infinite + other.infinite,
@@ -210,7 +217,7 @@ def _of_sequences(question: Question, sums: NDArray[np.float64]) -> Histogram:
 def _associated(
     columns: Columns, question: Question, used: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """The moments of −log s and −log q, cut so that a few unlikely tokens cannot decide.
+    """The moments of −log s and −log q, cut so that a few unlikely tokens cannot decide, [6, n].
 
     Two policies find the same tokens likely, if not equally; log-probs of different tokens are
     hardly correlated.
@@ -219,7 +226,8 @@ def _associated(
         np.where(used, np.minimum(-columns.log_probs[role], FAINTEST), 0.0).astype(np.float64)
         for role in (question.sampler, question.q)
     )
-    return np.array([used.sum(), s.sum(), q.sum(), (s * s).sum(), (q * q).sum(), (s * q).sum()])
+    moments = (used.astype(np.float64), s, q, s * s, q * q, s * q)
+    return np.array([segment_sums(one, columns.lengths) for one in moments])
 
 
 def _lagged(columns: Columns, question: Question, used: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ import pytest
 
 from kullback.columns import Columns, pack
 from kullback.diagnosis.column_faults import diagnose_columns
+from kullback.diagnosis.diagnose import diagnose
 from kullback.estimation.summary import summarize
 from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
 
@@ -178,3 +179,20 @@ def test_rows_that_are_too_short_are_told_from_gaps(row, said):
     assert finding.code == "missing-values"
     assert said in finding.claim
     assert finding.where[0].startswith("row 1, token ")
+
+
+@pytest.mark.parametrize("value", [-65504.0, -1e9, np.float32(-1e10), np.finfo(np.float32).min])
+def test_a_number_that_stands_for_minus_infinity_is_an_infinite_ratio(value):
+    rng = np.random.default_rng(0)
+    p = -rng.gamma(1.0, 1.0, size=(40, 12))
+    q = np.where(p < -3, value, p - 0.1)
+    summary = summarize([pack({"p": p, "q": q})])
+    (finding,) = (f for f in diagnose(summary).findings if f.accuses)
+    assert finding.code == "infinite-ratio"
+    assert finding.numbers["impossible"] == (p < -3).sum()
+    assert finding.questions == ("KL(p||q)",)
+
+
+def test_a_log_prob_that_is_only_small_stands_for_itself():
+    summary = summarize([pack({"p": [[-1.0, -2.0]], "q": [[-1.0, -1234.5]]})])
+    assert not diagnose(summary).accused

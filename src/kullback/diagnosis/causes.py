@@ -20,6 +20,12 @@ EXPLAINS = {
     "not-log-probs": _SPOILED,
     "missing-values": ("reference-not-start", "weights-degenerate", "mean-owned-by-few"),
     "mask-covers-prompt": ("not-normalized", "weights-degenerate", "mean-owned-by-few"),
+    "infinite-ratio": (
+        "clamp-active",
+        "reference-not-start",
+        "weights-degenerate",
+        "mean-owned-by-few",
+    ),
     "clamp-active": ("reference-not-start", "weights-degenerate", "mean-owned-by-few"),
 }
 

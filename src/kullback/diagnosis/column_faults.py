@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from kullback.columns import SENTINEL
 from kullback.diagnosis.environment import unscored_inside
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
@@ -12,6 +14,22 @@ from kullback.estimation.column_state import ColumnState
 from kullback.estimation.summary import Summary
 
 ROUNDING = 0.01  # nats above 0 that low precision can leave in an honest log-softmax
+
+
+def _in_bfloat16(value: float) -> float:
+    """The number of bfloat16 that is nearest, or its least one."""
+    bits = min(int(np.float32(value).view(np.uint32)) + 0x7FFF, 0xFF7FFFFF) & 0xFFFF0000
+    return float(np.uint32(bits).view(np.float32))
+
+
+# What programs write for −inf: the least number of a format, or minus a power of ten, and what
+# float32 and bfloat16 make of it. exp of each is 0 in every format.
+_POWERS = [-(10.0**power) for power in (5, 6, 7, 8, 9, 10, 12, 15, 20, 30)]
+FILLS = frozenset(
+    float(one)
+    for value in (*_POWERS, np.finfo(np.float16).min, np.finfo(np.float32).min)
+    for one in (value, np.float32(value), _in_bfloat16(value))
+) | {float(np.finfo(np.float64).min)}
 
 
 def holds_log_probs(state: ColumnState) -> bool:
@@ -25,13 +43,21 @@ def holds_log_probs(state: ColumnState) -> bool:
     return not state.discrete and not 0 <= state.low < state.high <= 1
 
 
+def stands_for_infinity(state: ColumnState) -> bool:
+    """Whether the smallest value is what programs write for −inf."""
+    return state.lowest > 0 and state.low in FILLS
+
+
 def diagnose_columns(summary: Summary) -> Diagnosis:
     """Look at the values of every role, at supports, and at runs of one constant."""
-    total = Diagnosis()
-    for detect in (_positive, _sentinel, _missing):
+    total, padding = Diagnosis(), diagnose_padding(summary)
+    detectors = [_positive, _sentinel, _missing]
+    if not padding.findings:  # which may hold such a number, too
+        detectors.append(_impossible)
+    for detect in detectors:
         found = {role: detect(summary, role, state) for role, state in summary.columns.items()}
         total += Diagnosis(_together(found), tuple(c for d in found.values() for c in d.checks))
-    return total + _infinite(summary) + diagnose_padding(summary)
+    return total + _infinite(summary) + padding
 
 
 def _together(found: dict[str, Diagnosis]) -> tuple[Finding, ...]:
@@ -140,6 +166,29 @@ def _missing(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
         where=_places(state, "nan"),
     )
     return _checked(code, role, finding, reason)
+
+
+def _impossible(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
+    """Numbers that stand for −inf, and are finite."""
+    code = "infinite-ratio"
+    if not stands_for_infinity(state):
+        return Diagnosis()
+    share = -state.low * state.lowest / state.tokens
+    finding = Finding(
+        code=code,
+        severity="error",
+        certainty="certain",
+        questions=_touched(summary, role),
+        claim=f"{state.lowest} of {state.tokens} log-probs of {role} are {state.low:g}, which "
+        "stands for −inf: the token was masked, or its logit was below the format. A policy that "
+        "gives a sampled token no probability has no finite KL.",
+        numbers={"tokens": state.tokens, "impossible": state.lowest, "value": state.low},
+        cost=f"They are counted as they stand, and move the mean of k1 by {share:.3g} nats per "
+        "token; k3 and every ratio overflow, or are 0.",
+        advice="Score with the same sampling mask on both sides, or with none; look for masked "
+        "logits and for ids outside a vocabulary. Log −inf as such.",
+    )
+    return _checked(code, role, finding, finding.claim)
 
 
 def _elsewhere(summary: Summary, role: str, fault: str) -> int:

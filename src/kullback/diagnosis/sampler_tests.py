@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kullback.diagnosis.alignment import is_shifted, shifted_roles
 from kullback.diagnosis.boundaries import badly_packed
-from kullback.diagnosis.column_faults import holds_log_probs
+from kullback.diagnosis.column_faults import holds_log_probs, stands_for_infinity
 from kullback.diagnosis.environment import unscored_inside
 from kullback.diagnosis.openings import opens_unscored
 from kullback.diagnosis.rejected import cut_by_rejection
@@ -186,7 +186,8 @@ def scored(summary: Summary, role: str) -> bool:
     blank = (opens_unscored, unscored_inside, closes_unscored, never_scored, added_up, floored)
     if any(fault(summary, role) for fault in blank) or role in badly_packed(summary):
         return False
-    return holds_log_probs(summary.columns[role])
+    column = summary.columns[role]
+    return holds_log_probs(column) and not stands_for_infinity(column)
 
 
 def unfit(summary: Summary, question: Question) -> str:

@@ -44,9 +44,16 @@ def test_it_is_silent_where_it_hardly_counts_or_the_two_are_equal() -> None:
     assert told(loop(engine=0.0)) == ()
 
 
-def test_a_temperature_other_weights_and_faults_are_no_noise() -> None:
-    assert told(loop(factor=1.25)) == ()
-    assert told(loop(engine=0.5)) == ()
+@pytest.mark.parametrize("apart", [{"factor": 1.25}, {"engine": 0.5}])
+def test_more_than_noise_is_told_with_what_it_can_be_and_accuses_nobody(apart) -> None:
+    (finding,) = told(loop(**apart))
+    assert (finding.severity, finding.accuses) == ("warning", False)
+    assert finding.questions == ("KL(rollout||old)",)
+    assert "another temperature" in finding.claim
+    assert finding.numbers["root_mean_square"] > 0.3
+
+
+def test_older_weights_and_faults_explain_it() -> None:
     columns = loop()
     old = replace(
         columns,

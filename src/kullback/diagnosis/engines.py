@@ -18,14 +18,19 @@ TELLS = 0.1  # share of the KL of an update that lies between the two already
 
 
 def diagnose_engines(summary: Summary, found: Diagnosis) -> Diagnosis:
-    """Tell of the noise between two evaluations where it is part of the KL of an update.
+    """Tell what lies between two evaluations: noise in the KL of an update, or more than noise.
 
     Args:
         summary: The summary.
         found: What else is wrong; a fault of the two columns makes what lies between them.
     """
     state = summary.questions.get(PAIR)
-    if state is None or not _of_equal_weights(summary, state, found):
+    if state is None or not state.tokens or _is_explained(summary, found):
+        return Diagnosis()
+    size = math.sqrt(2 * state.total("raw_k2") / state.tokens)
+    if size > LARGEST:
+        return Diagnosis((_far_apart(state, size),))
+    if not size > 0 or abs(_slope(state) - 1) > TURNED:
         return Diagnosis()
     own = state.total("raw_k3") / state.tokens
     shares = {
@@ -36,22 +41,44 @@ def diagnose_engines(summary: Summary, found: Diagnosis) -> Diagnosis:
         and (k3 := other.total("raw_k3") / other.tokens) > 0
     }
     named = {question: share for question, share in shares.items() if share >= TELLS}
-    if not named or not {"rollout", "old"}.isdisjoint(noises(summary)):
-        return Diagnosis()
-    return Diagnosis((_finding(summary, state, own, named),))
+    return Diagnosis((_finding(summary, state, own, named),) if named else ())
 
 
-def _of_equal_weights(summary: Summary, state: QuestionState, found: Diagnosis) -> bool:
-    """Whether nothing speaks for other weights, a temperature or a fault of the columns."""
+def _is_explained(summary: Summary, found: Diagnosis) -> bool:
+    """Whether older weights, a fault of the columns or noise that is told explain it."""
     stale = any(age > 0 for age in summary.age.ages)
     spoiled = any(f.severity == "error" and str(PAIR) in f.questions for f in found.findings)
-    if stale or spoiled or unfit(summary, PAIR) or not state.tokens:
-        return False
+    noisy = not {"rollout", "old"}.isdisjoint(noises(summary))
+    return stale or spoiled or noisy or bool(unfit(summary, PAIR))
+
+
+def _slope(state: QuestionState) -> float:
     count, s, q, ss, _, sq = state.association
     spread = count * ss - s * s
-    slope = (count * sq - s * q) / spread if spread > 0 else math.nan
-    size = math.sqrt(2 * state.total("raw_k2") / state.tokens)
-    return abs(slope - 1) <= TURNED and 0 < size <= LARGEST
+    return (count * sq - s * q) / spread if spread > 0 else math.nan
+
+
+def _far_apart(state: QuestionState, size: float) -> Finding:
+    k1, k3 = (state.total(f"raw_{name}") / state.tokens for name in ("k1", "k3"))
+    return Finding(
+        code=CODE,
+        severity="warning",
+        certainty="likely",
+        questions=(str(PAIR),),
+        claim=(
+            f"rollout and old differ by {size:.2g} nats per token (root mean square), a k3 of "
+            f"{k3:.3g}: more than kernels or precision make of equal weights. One side has "
+            "another temperature, top-p or penalty in its log-probs, or other weights (older, "
+            "quantized, another checkpoint), or dropout."
+        ),
+        numbers={"root_mean_square": size, "k1": k1, "k3": k3, "slope": _slope(state)},
+        cost="No update made it, and it is in every ratio of the trainer's log-probs to the "
+        f"engine's: in weights, in clipping, in the KL. {decided(k3, 0.0)}".rstrip(),
+        advice="Give both sides the temperature that sampled. Log top_ids and top_log_probs of "
+        "both at a few prefixes, which tell a temperature from other weights, and versions and "
+        "step, which tell staleness. If old is meant to have other weights, nothing is wrong.",
+        where=tuple(str(token.place) for token in state.top_k3[:3]),
+    )
 
 
 def _finding(

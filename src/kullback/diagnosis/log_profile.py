@@ -11,9 +11,11 @@ FEWEST = 12  # steps below which neither noise nor events are told
 SIGMA = 1.4826  # of a normal law, in median absolute deviations
 SPIKE = 8.0  # noises that a spike stands above its neighbors
 SPIKE_RATIO = 3.0  # and how many times as large as they it is
-BACK = 3.0  # noises within which the next step is back
+BACK = 3.0  # noises within which the next step is back,
+FALLEN = 0.1  # or share of the spike: what is noisier where it is larger comes back less exactly
 CHANGE = 6.0  # noises of a difference that a change of level takes in one step
-HELD = 0.6  # share of that step which the medians on either side keep
+HELD = 0.6  # share of that step which the medians on either side keep, and which it has of them
+GROWN = 1.5  # times as large is the larger of two levels, at least
 SIDE = 10  # steps on either side that are compared, and half as many at least
 
 
@@ -104,7 +106,8 @@ def _spikes(values: np.ndarray, level: np.ndarray, noise: float) -> np.ndarray:
     above = values - level
     size = max(noise, _rounding(values))
     far = (above > SPIKE * size) & (values > SPIKE_RATIO * np.abs(level))
-    back = np.append(np.abs(above[1:]) <= BACK * size, False)
+    near = np.maximum(BACK * size, FALLEN * above[:-1])
+    back = np.append(np.abs(above[1:]) <= near, False)
     alone = np.append(True, ~far[:-1])
     return np.flatnonzero(far & back & alone)
 
@@ -122,6 +125,8 @@ def _changes(values: np.ndarray, noise: float) -> list[int]:
         sides = np.median(before), np.median(after)
         moved = sides[1] - sides[0]
         small, large = sorted(abs(side) for side in sides)
-        if moved * np.sign(jumps[i]) > HELD * abs(jumps[i]) and large > 2 * small:
+        # A level that is held, and a step that is most of the way: a run that grows has many.
+        held = HELD * abs(jumps[i]) < moved * np.sign(jumps[i]) < abs(jumps[i]) / HELD
+        if held and large > GROWN * small:
             found.append(int(i) + 1)
     return found

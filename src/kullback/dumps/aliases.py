@@ -160,7 +160,7 @@ def parts_of(column: str) -> set[str]:
     return {part for table in tables for part in table.get(column, ())}
 
 
-_MEANINGS = {
+MEANINGS = {
     "log_probs.rollout": "the engine's log-probs",
     "log_probs.old": "the trainer's log-probs before the update",
     "log_probs.current": "the log-probs of the policy in training",
@@ -181,8 +181,8 @@ _MEANINGS = {
 
 def meaning(part: str) -> str:
     """A part in words: ``the engine's log-probs``."""
-    if part in _MEANINGS:
-        return _MEANINGS[part]
+    if part in MEANINGS:
+        return MEANINGS[part]
     if family(part) in ("top_ids", "top_log_probs"):
         return f"the {role_of(part)}'s largest log-probs"
     return part.replace("sampling.", "the sampler's ").replace("entropy.", "the entropy of ")

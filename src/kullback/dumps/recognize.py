@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kullback.dumps.aliases import ALIASES, COMMON, GENERIC, NOT_ALIGNED, meaning, parts_of
+from kullback.dumps.aliases import (
+    ALIASES,
+    COMMON,
+    GENERIC,
+    MEANINGS,
+    NOT_ALIGNED,
+    meaning,
+    parts_of,
+)
 from kullback.dumps.batch import Use
 from kullback.dumps.errors import DumpError
 from kullback.dumps.grain import cut_part, grain_of
@@ -283,13 +291,24 @@ def _require_roles(found: Recognition) -> None:
         return
     roles = ", ".join(found.roles) or "none"
     hint = (
-        "; ".join([*_single_numbers(found), *_open_cases(found)])
+        "; ".join([*_bare_roles(found), *_single_numbers(found), *_open_cases(found)])
         or f"columns: {_some(found.held) or 'none'}"
     )
     raise DumpError(
         f"{found.path} has log-probs of {roles}, and a KL needs those of two policies: name them "
         f"with --map role=column ({hint})"
     )
+
+
+def _bare_roles(found: Recognition) -> list[str]:
+    """What to write where columns are called as roles are, and may be anything of theirs."""
+    bare = [
+        name
+        for name, held in found.held.items()
+        if f"log_probs.{name}" in MEANINGS and held.leaf == "number" and held.depth
+    ]
+    mapped = " ".join(f"--map {name}={name}" for name in bare)
+    return [f"if they are log-probs: {mapped}"] if bare else []
 
 
 def _single_numbers(found: Recognition) -> list[str]:

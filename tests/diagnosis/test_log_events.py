@@ -91,3 +91,17 @@ def test_of_few_steps_noise_cannot_be_told():
     checks = kb.judge_log(kb.StepLog.of({NAME: [0.0, 0.1]})).diagnosis.checks
     [one] = [one for one in checks if one.code == "noise-above-signal"]
     assert (one.status, one.reason) == ("not-possible", "2 steps, and 12 are needed")
+
+
+def test_a_kl_that_is_0_at_every_step_is_told_with_both_reasons():
+    one = told(np.zeros(50))["precision-floor"]
+    assert (one.severity, one.accuses) == ("note", False)
+    assert "the reference is the policy itself" in one.advice
+    assert set(told(np.zeros(50), "actor/ppo_kl")) == {"precision-floor"}
+    assert told(np.zeros(5)) == {}
+
+
+def test_one_spike_is_one():
+    values = steady()
+    values[40] = 3.0
+    assert "jumps at a single step" in told(values)["mean-owned-by-few"].claim

@@ -73,3 +73,18 @@ def test_a_drift_without_noise_has_no_events():
     for values in (np.linspace(-1, -233, 60), np.linspace(1e-9, 1, 100), 1e300 * np.arange(40.0)):
         held = profile(values.astype(np.float32).astype(float) if values[-1] < 1e30 else values)
         assert (held.spikes, held.changes) == ((), ())
+
+
+def test_a_spike_comes_back_to_a_level_that_is_noisier_than_it_was():
+    rng = np.random.default_rng(0)
+    values = np.linspace(0.001, 0.1, 200) * np.exp(0.2 * rng.standard_normal(200))
+    values[150] = 35.0
+    assert profile(values).spikes == (150,)
+
+
+def test_a_run_that_grows_has_no_new_level():
+    rng = np.random.default_rng(0)
+    growing = 0.05 * np.exp(
+        np.maximum(0, np.arange(200) - 120) / 8 + 0.1 * rng.standard_normal(200)
+    )
+    assert profile(growing).changes == ()

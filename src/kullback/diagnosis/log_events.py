@@ -19,6 +19,8 @@ def diagnose_events(one: Labelled) -> Diagnosis:
     found = _not_finite(one)
     if one.kind != "kl":
         return found
+    if len(one.series.values) >= FEWEST and not one.series.values.any():
+        return found + _always_zero(one)
     found += _start(one)
     if np.isfinite(one.profile.noise):
         return found + _spikes(one) + _changes(one)
@@ -49,6 +51,26 @@ def _not_finite(one: Labelled) -> Diagnosis:
     return Diagnosis(
         (finding,), (Check("not-finite", one.name, "failed", f"{len(places)} are none"),)
     )
+
+
+def _always_zero(one: Labelled) -> Diagnosis:
+    """A KL between two things that are one, or a number that nobody computed."""
+    count = len(one.series.values)
+    finding = Finding(
+        "precision-floor",
+        "note",
+        "certain",
+        f"{one.name} is exactly 0 at all {count} steps, and two policies that differ are never "
+        "that near: both sides are one evaluation of the same weights, or nothing was computed.",
+        "No limit, target or stop rule for it ever acts.",
+        "Of an update (approx_kl, ppo_kl) it is 0 where each batch has one minibatch and one "
+        "epoch, by construction: compare with the rollout's log-probs, or after the step. Of a KL "
+        "to the reference look whether the reference is the policy itself (an adapter that is not "
+        "switched off, one module for both), and whether its coefficient is 0.",
+        numbers={"steps": count},
+    )
+    said = f"0 at all {count} steps"
+    return Diagnosis((finding,), (Check("precision-floor", one.name, "failed", said),))
 
 
 def _start(one: Labelled) -> Diagnosis:
@@ -148,7 +170,7 @@ def _spikes(one: Labelled) -> Diagnosis:
         code,
         "note",
         "likely",
-        f"{one.name} jumps at {len(places)} single steps and is back at the next: to "
+        f"{one.name} jumps at {_counted(len(places))} and is back at the next: to "
         f"{values[largest]:.3g} at step {steps[largest]:g}, where {usual:.3g} is usual. So few "
         "tokens can own the mean of such a step.",
         f"These steps make {share:.0%} of the sum over all. "
@@ -159,6 +181,10 @@ def _spikes(one: Labelled) -> Diagnosis:
         where=tuple(f"step {steps[i]:g}" for i in places[:NAMED]),
     )
     return Diagnosis((finding,), (Check(code, one.name, "failed", f"{len(places)} steps"),))
+
+
+def _counted(steps: int) -> str:
+    return "a single step" if steps == 1 else f"{steps} single steps"
 
 
 def _changes(one: Labelled) -> Diagnosis:

@@ -125,7 +125,7 @@ def framework_name(name: str) -> str:
     if key in FRAMEWORKS:
         return key
     near = get_close_matches(key, [*FRAMEWORKS, *_ALSO], n=1)
-    meant = f"; did you mean {near[0]}?" if near else ""
+    meant = f"; did you mean {near[0]}?" if near else "."
     raise ValueError(f"no framework {name!r} is known{meant} Known are {', '.join(FRAMEWORKS)}")
 
 

@@ -61,3 +61,13 @@ def test_a_shift_that_fills_up_with_0_is_a_shift():
     shifted = replace(columns, log_probs={**columns.log_probs, "current": moved})
     accused = [one.code for one in diagnose(summarize([shifted])).findings if one.accuses]
     assert accused == ["shifted-by-one"]
+
+
+@pytest.mark.parametrize("ahead", [1, -1])
+def test_a_shift_explains_the_zero_that_it_leaves_at_an_end(ahead):
+    columns = WORLD.sample(np.random.default_rng(0))
+    values = np.roll(columns.log_probs["rollout"], ahead)
+    values[columns.starts if ahead > 0 else columns.ends - 1] = 0.0
+    moved = replace(columns, log_probs={**columns.log_probs, "rollout": values}, entropy={})
+    found = diagnose(summarize([replace(moved, top_k={})])).findings
+    assert [finding.code for finding in found if finding.accuses] == ["shifted-by-one"]

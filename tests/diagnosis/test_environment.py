@@ -101,3 +101,15 @@ def test_few_stretches_prove_nothing():
     columns = faulty()
     few = columns.take(slice(0, FEWEST_STRETCHES))
     assert not diagnose_environment(summarize([few])).findings
+
+
+def test_stretches_that_no_role_scored_are_one_finding_and_shrink_every_mean():
+    columns, inside = clean(), turns(clean())
+    blank = {role: np.where(inside, 0.0, v) for role, v in columns.log_probs.items()}
+    counted = faulty()
+    columns = replace(counted, log_probs=blank, top_k={}, exact={})
+    (finding,) = diagnose_environment(summarize([columns])).findings
+    assert finding.code == CODE
+    assert finding.numbers["tokens"] == inside.sum()
+    assert "for every role" in finding.claim
+    assert len(finding.questions) == len(summarize([columns]).questions)

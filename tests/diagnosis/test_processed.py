@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -60,3 +61,20 @@ def test_holes_of_a_policy_against_its_reference_are_none_of_it(name):
 def test_few_tokens_tell_nothing():
     columns = with_policy(LOOP, "rollout", kept_top_p(ROLLOUT, 0.9)).sample(rng())
     assert not diagnose_processed(summarize([columns.take(slice(3))])).checks
+
+
+def moved(old):
+    columns = LOOP.sample(rng())
+    log_probs = {**columns.log_probs, "old": old(columns.log_probs["rollout"])}
+    return diagnose_processed(summarize([replace(columns, log_probs=log_probs)]))
+
+
+def test_one_constant_and_densities_are_no_kept_mass():
+    assert not moved(lambda rollout: rollout - 3.0).findings
+    assert moved(lambda rollout: 1.1 * rollout).findings
+    columns = LOOP.sample(rng())
+    dense = {role: values + 2.0 for role, values in columns.log_probs.items()}
+    dense["old"] = dense["rollout"] - 0.1 * (2.0 - dense["rollout"])
+    dense = replace(columns, log_probs=dense, tokens=None, text=None, token_bytes=None)
+    dense = replace(dense, top_k={}, entropy={}, exact={})
+    assert not diagnose_processed(summarize([dense])).findings

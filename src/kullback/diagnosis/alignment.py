@@ -166,7 +166,7 @@ def _shift_finding(
         code="shifted-by-one",
         severity="error",
         certainty="likely",
-        questions=tuple(str(question) for question in shifted),
+        questions=tuple(str(q) for q in summary.questions if q in shifted or role in q.roles),
         claim=(
             f"Moved by one token, {question.q} fits {question.p} better than as logged: "
             f"Var(log p − log q) falls from {numbers['variance_lag_0']:.3g} to "

@@ -33,6 +33,17 @@ def unscored_inside(summary: Summary, role: str) -> bool:
     return None not in state.kinds and max(state.kinds.values()) <= COMMONEST * state.runs
 
 
+def blank_inside(summary: Summary) -> bool:
+    """Whether sequences hold stretches that no role scored, of ids that differ."""
+    states = [*summary.stretches.values()]
+    if len(states) < 2 or not all(map(_many, states)):
+        return False
+    first, *others = states
+    same = None in first.kinds or max(first.kinds.values()) > COMMONEST * first.runs
+    alike = all(one.tokens == first.tokens for one in others)
+    return not same and alike and not any(n for one in states for n, _ in one.others.values())
+
+
 def _many(state: StretchState) -> bool:
     enough = state.runs >= FEWEST_STRETCHES and state.stretched >= FEWEST_SEQUENCES
     return enough and state.elsewhere < SELDOM * state.scored
@@ -49,6 +60,9 @@ def _means(state: StretchState) -> dict[str, float]:
 
 def diagnose_environment(summary: Summary) -> Diagnosis:
     """Stretches of log-probs that are 0, missing or one whole number, which others scored."""
+    if blank_inside(summary):
+        finding = _blank(summary)
+        return Diagnosis((finding,), (Check(CODE, "the dump", "failed", finding.claim),))
     findings, checks = [], []
     holes = (
         f"; {summary.masks.holed} of {summary.masks.sequences} sequences have masked tokens "
@@ -67,6 +81,34 @@ def diagnose_environment(summary: Summary) -> Diagnosis:
             status = "passed"
         checks.append(Check(CODE, role, status, told))
     return Diagnosis(tuple(findings), tuple(checks))
+
+
+def _blank(summary: Summary) -> Finding:
+    state = next(iter(summary.stretches.values()))
+    share = state.tokens / (state.tokens + state.scored)
+    return Finding(
+        code=CODE,
+        severity="error",
+        certainty="likely",
+        questions=tuple(map(str, summary.questions)),
+        claim=(
+            f"In {state.stretched} of {state.sequences} sequences {state.tokens} tokens, "
+            f"{state.runs} stretches between scored ones, are counted whose log-prob is 0 or "
+            "missing for every role, of differing ids, and hardly any other token has none: nobody "
+            "scored them. They are of a tool, an environment or another turn."
+        ),
+        numbers={
+            "sequences": state.stretched,
+            "stretches": state.runs,
+            "tokens": state.tokens,
+            "share": share,
+        },
+        cost=f"{share:.1%} of all tokens: each adds nothing to the sum and one to the count, so "
+        f"that every mean per token is {1 - share:.3g} times what it is over the sampled ones.",
+        advice="Take them out of the mask, in the estimate, in the loss and in the returns; they "
+        "stay in the context.",
+        where=(str(state.first),),
+    )
 
 
 def _finding(summary: Summary, role: str, state: StretchState) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kullback.diagnosis.column_faults import ROUNDING
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
 from kullback.diagnosis.sampler_tests import unfit
 from kullback.estimation.interval import ratio_interval
@@ -15,6 +16,7 @@ LEAST = 0.005  # mass cut off, on average, below which nothing is told
 ABOVE = 0.2  # what q/s − 1 may have above 0, as a share of what it has below
 ERRORS = 8.0  # standard errors that the mean of q/s must be below 1
 FEWEST = 500  # tokens
+VARIED = 0.1  # spread of log q/s over its mean: the mass that is kept differs by prefix
 
 
 def diagnose_processed(summary: Summary) -> Diagnosis:
@@ -34,6 +36,7 @@ def diagnose_processed(summary: Summary) -> Diagnosis:
             continue
         kept, error, above = _kept_mass(state)
         wrong = 1 - kept >= max(LEAST, ERRORS * error) and above <= ABOVE
+        wrong &= _is_of_tokens(summary, pair) and _varies(state)
         if wrong:
             accused.setdefault(question.p, []).append((state, kept, error))
         reason = (
@@ -59,6 +62,19 @@ def _kept_mass(state: QuestionState) -> tuple[float, float, float]:
         above = float((counts * np.where(excess > 0, excess, 0.0)).sum())
         below = float((counts * np.where(excess < 0, -excess, 0.0)).sum())
     return 1 + found.mean, found.standard_error, above / below if below > 0 else np.inf
+
+
+def _is_of_tokens(summary: Summary, pair: tuple[str, str]) -> bool:
+    """Whether no log-prob is above 0: of a density nobody keeps the likeliest tokens."""
+    return all(summary.columns[role].high <= ROUNDING for role in pair)
+
+
+def _varies(state: QuestionState) -> bool:
+    """Whether q/s differs by prefix, as the mass of a kept set does, and a constant does not."""
+    log_r, counts = state.log_q_over_p.filled()
+    mean = float((counts * log_r).sum() / counts.sum())
+    spread = float(np.sqrt((counts * (log_r - mean) ** 2).sum() / counts.sum()))
+    return spread > VARIED * abs(mean)
 
 
 def _finding(summary: Summary, copies: list[tuple[QuestionState, float, float]]) -> Finding:

@@ -99,3 +99,9 @@ def test_real_rollouts_are_whole() -> None:
     (columns,) = kb.read(kb.demo_path())
     assert looked(columns, GROUPS) == ((), looked(columns, GROUPS)[1])
     assert looked(columns, GROUPS)[1].status == "passed"
+
+
+def test_rewards_that_are_all_one_value_may_be_what_was_kept() -> None:
+    check = looked(rows(reward=np.ones(256)), REWARDS)[1]
+    assert check.status == "not-possible"
+    assert "all 256 rewards are 1" in check.reason

@@ -9,6 +9,7 @@ from kullback.diagnosis.boundaries import diagnose_boundaries
 from kullback.diagnosis.causes import without_consequences
 from kullback.diagnosis.clamps import diagnose_clamps
 from kullback.diagnosis.column_faults import diagnose_columns
+from kullback.diagnosis.copied import diagnose_copies
 from kullback.diagnosis.drifting import diagnose_drift
 from kullback.diagnosis.endings import diagnose_endings
 from kullback.diagnosis.engines import diagnose_engines
@@ -81,5 +82,5 @@ def diagnose(summary: Summary) -> Diagnosis:
         + diagnose_endings(summary)
     )
     told = diagnose_engines(summary, found) + diagnose_first_step(summary, found)
-    told += diagnose_limits(summary) + diagnose_drift(summary)
+    told += diagnose_copies(summary) + diagnose_limits(summary) + diagnose_drift(summary)
     return without_consequences(found + told)

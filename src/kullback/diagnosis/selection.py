@@ -15,6 +15,7 @@ CODE = "selected-on-outcome"
 USUAL = 0.6  # share of the prompts that have the usual number of sequences, at least
 FEWEST = 3  # prompts with fewer; one or two are where a file was cut
 SHARE = 0.02  # of all prompts, likewise
+FEWEST_ALIKE = 20  # rewards; fewer are equal by chance
 CUT_OFF = (
     "length",
     "max",
@@ -93,6 +94,12 @@ def _mixed(summary: Summary) -> Diagnosis:
     subject = "rewards of a prompt"
     counts, sums, squares = state.rewards.sums if len(state.rewards.keys) else np.zeros((3, 0))
     several = counts >= 2
+    if len(state.values) == 1 and counts.sum() >= FEWEST_ALIKE:
+        reason = (
+            f"all {counts.sum():.0f} rewards are {state.values[0]:g}: if rows with another one "
+            "were left out, these are a selection; log them too"
+        )
+        return Diagnosis((), (Check(CODE, subject, "not-possible", reason),))
     if state.rewards.folded or len(state.values) != 2 or summary.cluster_kind != "prompt":
         reason = "no reward of two values is logged per row, by prompt: read it (--by reward)"
         return Diagnosis((), (Check(CODE, subject, "not-possible", reason),))

@@ -16,6 +16,7 @@ from kullback.diagnosis import (
 from kullback.diagnosis.alignment import FEWEST_EACH, FEWEST_INNER, SQUARES_LEFT, VARIANCE_LEFT
 from kullback.diagnosis.sampler_tests import (
     ALPHA,
+    FEWEST_APART,
     FEWEST_CLUSTERS,
     FEWEST_MISSES,
     FEWEST_PREFIXES,
@@ -26,7 +27,7 @@ from kullback.diagnosis.sampler_tests import (
     UNRELATED,
 )
 from kullback.diagnosis.temperatures import EXPLAINED
-from kullback.estimation import distribution_state, stretch_state
+from kullback.estimation import distribution_state, related_rows, stretch_state
 from kullback.estimation.cut_state import PLACES
 from kullback.estimation.sampler_state import ENTROPY_FLOOR
 from kullback.estimation.tempered_state import EXPONENTS
@@ -88,7 +89,8 @@ ACCUSING = {
         "does not show it.",
         test=f"A bet of {STAKE:g} of the stake on q at each token gains more than it can if p "
         f"sampled (probability below {ALPHA:.0%}, shared among all tests), and the log-probs "
-        f"correlate by less than {UNRELATED:g}.",
+        f"correlate by less than {UNRELATED:g}; or they do so in {FEWEST_APART} sequences or more, "
+        f"while in most they correlate by {related_rows.NEAR:g} at least.",
         harmless="Unlike policies are no fault: low correlation alone accuses nobody. If the "
         "columns are of the same tokens after all, the bet still holds: then p did not sample.",
     ),
@@ -150,7 +152,8 @@ ACCUSING = {
         "between scored ones, on which one role has 0, −9999, nothing or a constant of whole "
         f"nats, and others less than {environment.DOUBTED:g} nats; of differing tokens, or doubted "
         "by another copy of its weights, while such values stand elsewhere at under "
-        f"{environment.SELDOM:.0%} of the tokens.",
+        f"{environment.SELDOM:.0%} of the tokens. Or all roles have 0 or nothing there, at "
+        "differing tokens.",
         harmless="A format that the policy is certain of is the same each time, and nothing is "
         "told. Where the mask leaves these tokens out, all is well: the check says how many.",
     ),
@@ -168,10 +171,10 @@ ACCUSING = {
     "mask-covers-prompt": Lesson(
         means="Tokens at the start of the sequences, which nobody sampled, are counted: a prompt, "
         "a template, a forced beginning. No policy chose them.",
-        test=f"Either one role alone has 0 or nothing there, in {openings.NEARLY_ALL:.0%} of the "
-        f"sequences ({openings.FEWEST_OPENED} at least), of differing tokens, and hardly elsewhere "
-        f"(under {openings.SELDOM:.0%}). Or {NEARLY_ALL:.0%} of the pairs of one prompt begin "
-        f"alike, at {PROMPT:g} nats or more each, beyond chance.",
+        test="Either one role alone, or every role, has 0 or nothing there, in "
+        f"{openings.NEARLY_ALL:.0%} of the sequences ({openings.FEWEST_OPENED} at least), of "
+        f"differing tokens, and hardly elsewhere (under {openings.SELDOM:.0%}). Or "
+        f"{NEARLY_ALL:.0%} of the pairs of one prompt begin alike, at {PROMPT:g} nats or more each, beyond chance.",
         harmless="If every completion begins with the same words because the policy is certain of "
         "them, that costs few nats, and nothing is told. One seed for all completions of a prompt "
         "looks like a prompt.",
@@ -179,7 +182,8 @@ ACCUSING = {
     "infinite-ratio": Lesson(
         means="A policy gives no probability (−inf) to a token that was sampled, so this KL is "
         "infinite. Mostly top-k, top-p or a logit mask was applied on one side only.",
-        test="Tokens at which one side is −inf, or a log-prob is +inf, are counted; one suffices.",
+        test="Tokens at which one side is −inf, or a log-prob is +inf, are counted; one suffices. "
+        "So are numbers that programs write for −inf: the least of a format (−65504), −1e9.",
         harmless="A token that really is impossible for q makes the KL infinite in truth: then the "
         "question is at fault. If you meant the KL of two truncated policies, truncate both.",
     ),

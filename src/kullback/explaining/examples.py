@@ -229,8 +229,8 @@ def _precision_floor() -> Example:
         told=f"{_sizes('smooth', columns)}: the reference has the sampler's own log-probs, in "
         "bfloat16.",
         diagnosis=_seen(replaced(columns, "reference", rounded_to_bf16(own))),
-        clean="in full precision",
-        twin=_seen(replaced(columns, "reference", own)),
+        clean="with its own, in full precision",
+        twin=_seen(columns),
     )
 
 

@@ -109,7 +109,8 @@ TELLING = {
         test="All values stand on one grid (bfloat16, float16, 2 to 4 decimals): then the floor of "
         f"k3 is step²/24 from each rounded side, a warning from {precision.OWNS:.0%} of k3. Or "
         f"log-probs differ by {FLOAT32_FLOOR:g} nats (root mean square) or less. "
-        f"Of decimals {precision.FEWEST} tokens are needed.",
+        f"Of decimals {precision.FEWEST} tokens are needed. Or two columns are equal throughout, "
+        "or a logged KL is 0 at every step.",
         harmless="Where k3 is many times the floor, the grid does no harm to it. A k3 below 0 is "
         "rounding too: exp(x) − 1 − x in float32 loses all of a small x.",
         held_by="tests/diagnosis/test_precision.py",
@@ -121,7 +122,8 @@ TELLING = {
         test="Sequences of one prompt (and step) that begin alike have one log-prob at each shared "
         f"token. {rescored.FEWEST} such tokens, {rescored.MANY:.0%} of them off by more than "
         "rounding, hardly correlated between roles. Or rollout and old differ by "
-        f"{engines.TELLS:.0%} of the k3 of an update.",
+        f"{engines.TELLS:.0%} of the k3 of an update, or by more than {engines.LARGEST:g} nats "
+        "(root mean square), which is no noise.",
         harmless="An engine that logs exactly what it drew from may differ between two batches and "
         "be right each time. If weights changed between the rows, log step.",
         held_by="tests/diagnosis/test_rescored.py",

@@ -97,8 +97,10 @@ def test_the_update_that_overflows_is_refused():
     for _ in range(int(state.updates_to_overflow("float64")) - 1):
         state = state.update(0.5)
     assert state.saturated == 1754
-    with pytest.raises(ValueError, match="^coefficient inf is no finite number above 0$"):
+    with pytest.raises(ValueError, match=r"^a coefficient of inf: the KL does not come near the"):
         state.update(0.5)
+    with pytest.raises(ValueError, match=r"^a coefficient of 0: .* target of 1 whatever"):
+        AdaptiveCoefficient(5e-324, target=1.0, rule=BandRule()).update(0.1)
 
 
 @pytest.mark.parametrize("value", [0, -1, inf, nan])

@@ -83,7 +83,7 @@ def test_a_horizon_or_clip_that_is_none_is_refused(name: str, value: float):
 
 @pytest.mark.parametrize("n", [0, -1, inf, nan])
 def test_an_n_that_is_none_is_refused(n: float):
-    with pytest.raises(ValueError, match="^n .* is no finite number above 0$"):
+    with pytest.raises(ValueError, match=r"^n .* is no finite number above 0$"):
         ProportionalRule(horizon=10).factor(1.0, target=1.0, n=n)
 
 
@@ -91,7 +91,7 @@ def test_an_n_that_is_none_is_refused(n: float):
 def test_an_n_that_could_turn_the_sign_is_refused_whatever_the_kl(kl: float):
     rule = ProportionalRule(horizon=100)
     assert rule.factor(kl, target=1.0, n=499) > 0
-    with pytest.raises(ValueError, match="n=500 with a clip of 0.2 .* a horizon far above 100"):
+    with pytest.raises(ValueError, match=r"n=500 with a clip of 0.2 .* a horizon far above 100"):
         rule.factor(kl, target=1.0, n=500)
 
 

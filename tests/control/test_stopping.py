@@ -109,7 +109,7 @@ def test_one_that_has_stopped_takes_no_more(check: str):
 @pytest.mark.parametrize("name", ["target", "factor"])
 def test_a_target_or_factor_that_is_none_is_refused(name: str, value: float):
     with pytest.raises(ValueError, match=f"^{name} .* is no finite number above 0$"):
-        EarlyStop(**{"target": 1.0, name: value})
+        EarlyStop(**{"target": 1.0, name: value})  # type: ignore[arg-type]
 
 
 def test_what_cannot_be_asked_is_refused():

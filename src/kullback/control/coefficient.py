@@ -78,9 +78,15 @@ class AdaptiveCoefficient:
         """
         kl = reading(kl)
         side = self.rule.side(kl, target=self.target)
+        value = self.value * self.rule.factor(kl, target=self.target, n=n)
+        if not 0 < value < inf:
+            raise ValueError(
+                f"a coefficient of {value:g}: the KL does not come near the target of "
+                f"{self.target:g} whatever the penalty does; give another target, or end it before"
+            )
         return replace(
             self,
-            value=self.value * self.rule.factor(kl, target=self.target, n=n),
+            value=value,
             updates=self.updates + 1,
             negative=self.negative + (kl < 0),
             clipped=self.clipped + abs(side),

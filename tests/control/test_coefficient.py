@@ -117,6 +117,11 @@ def test_a_kl_that_is_no_reading_is_refused(kl: float):
         START.update(kl)
 
 
+def test_a_rule_by_its_name_is_refused():
+    with pytest.raises(TypeError, match="rule 'proportional' is no ProportionalRule"):
+        AdaptiveCoefficient(0.1, target=1.0, rule="proportional")  # type: ignore[arg-type]
+
+
 def test_a_format_that_is_none_is_refused():
     with pytest.raises(ValueError, match="dtype 'int8' is none of float32, float64"):
         START.updates_to_overflow("int8")  # type: ignore[arg-type]

@@ -126,6 +126,7 @@ def test_what_cannot_be_asked_is_refused():
     [
         ([], "there are no readings"),
         ([0.1, 0.2], "readings are by epoch and minibatch"),
+        (0.1, "readings are by epoch and minibatch"),
         ([[0.1], []], "epoch 2 has no readings"),
         ([[0.1], [0.2, nan]], "epoch 2: a KL of nan is no reading"),
     ],

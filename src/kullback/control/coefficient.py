@@ -40,6 +40,7 @@ class AdaptiveCoefficient:
 
     Raises:
         ValueError: The coefficient or the target is no finite number above 0.
+        TypeError: The rule is none of the two.
 
     Example:
         >>> beta = AdaptiveCoefficient(0.1, target=6.0, rule=ProportionalRule(horizon=10_000))
@@ -60,6 +61,8 @@ class AdaptiveCoefficient:
     def __post_init__(self) -> None:
         above_zero("coefficient", self.value)
         above_zero("target", self.target)
+        if not isinstance(self.rule, ProportionalRule | BandRule):
+            raise TypeError(f"rule {self.rule!r} is no ProportionalRule(…) and no BandRule(…)")
 
     def update(self, kl: float, n: float = 1) -> AdaptiveCoefficient:
         """The coefficient after one reading of the KL.

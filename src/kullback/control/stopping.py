@@ -184,7 +184,12 @@ def replay_stops(
         epoch_last: no stop in 9 updates, logs 0.01; largest 0.031, mean 0.01433, limit 0.0225
         epoch_mean: no stop in 9 updates, logs 0.02033; largest 0.031, mean 0.01433, limit 0.0225
     """
-    epochs = [_epoch(number, row) for number, row in enumerate(readings, start=1)]
+    try:
+        epochs = [_epoch(number, row) for number, row in enumerate(readings, start=1)]
+    except TypeError:
+        raise ValueError(
+            "readings are by epoch and minibatch: put those of one epoch into a list of its own"
+        ) from None
     if not epochs:
         raise ValueError("there are no readings: give those of each epoch, by minibatch")
     return {check: _run(EarlyStop(target, factor, check), epochs) for check in CHECKS}
@@ -206,10 +211,6 @@ def _epoch(number: int, row: Iterable[float]) -> list[float]:
     """The readings of an epoch, refused with its number."""
     try:
         found = [reading(kl) for kl in row]
-    except TypeError:
-        raise ValueError(
-            "readings are by epoch and minibatch: put those of one epoch into a list of its own"
-        ) from None
     except ValueError as error:
         raise ValueError(f"epoch {number}: {error}") from None
     if not found:

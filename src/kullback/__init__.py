@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kullback import audit, dictionary, worlds
     from kullback.columns import Columns, pack
+    from kullback.control.coefficient import AdaptiveCoefficient
+    from kullback.control.coefficient_rules import BandRule, ProportionalRule
     from kullback.control.evidence import Evidence
     from kullback.control.prompt_sums import PromptSums, prompt_sums
+    from kullback.control.stopping import EarlyStop, replay_stops
     from kullback.diagnosis.advise import Advice, advise
     from kullback.diagnosis.diagnose import diagnose
     from kullback.diagnosis.finding import Diagnosis, Finding
@@ -47,8 +50,11 @@ __version__ = "0.1.0"
 # Where the names live. A file is loaded when a name of it is first used: an import costs nothing.
 _HOMES = {
     "columns": ("Columns", "pack"),
+    "control.coefficient": ("AdaptiveCoefficient",),
+    "control.coefficient_rules": ("BandRule", "ProportionalRule"),
     "control.evidence": ("Evidence",),
     "control.prompt_sums": ("PromptSums", "prompt_sums"),
+    "control.stopping": ("EarlyStop", "replay_stops"),
     "diagnosis.advise": ("Advice", "advise"),
     "diagnosis.diagnose": ("diagnose",),
     "diagnosis.finding": ("Diagnosis", "Finding"),
@@ -83,7 +89,9 @@ _HOMES = {
 }
 
 __all__ = [
+    "AdaptiveCoefficient",
     "Advice",
+    "BandRule",
     "ClampBias",
     "Columns",
     "Comparison",
@@ -91,6 +99,7 @@ __all__ = [
     "Drift",
     "DriftByStep",
     "Dump",
+    "EarlyStop",
     "Estimate",
     "Evidence",
     "Explanation",
@@ -100,6 +109,7 @@ __all__ = [
     "LossClaim",
     "PolicyPair",
     "PromptSums",
+    "ProportionalRule",
     "Question",
     "Series",
     "Shape",
@@ -143,6 +153,7 @@ __all__ = [
     "prompt_sums",
     "read",
     "read_log",
+    "replay_stops",
     "report",
     "shape",
     "split_drift",

@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
+from .control import CONTROL
 from .densities import DENSITIES
 from .distributions import DISTRIBUTIONS
-from .entries import Table, later, once
+from .entries import Table
 from .gradients import GRADIENTS
-from .logs import codes, packed, run_away
+from .logs import codes, packed
 from .sampled import SAMPLED, drawn, findings
 from .sequences import SEQUENCES
 
-NOT_YET: Table = {
-    "19-controller-bad-parameters": later(
-        "control", "invalid_all_rejected", "coef_after_readings", "n_negative_readings"
-    ),
-    "20-kl-coefficient-runs-to-infinity": {
-        "verdict": once("controller-saturated", run_away),
-        **later("control", "coef_after_10"),
-        **later("control", "updates_until_float32_inf", "updates_until_float64_inf"),
-    },
-    "49-where-the-stop-check-sits": {
-        **later("control", "threshold", "per_minibatch_before_step_updates_done"),
-        **later("control", "per_epoch_last_minibatch_updates_done"),
-        **later("control", "per_epoch_mean_updates_done", "last_value_logged_without_stop"),
-        **later("control", "max_value", "mean_value"),
-    },
-}
-
-ANSWERS: Table = SAMPLED | SEQUENCES | DISTRIBUTIONS | DENSITIES | GRADIENTS | NOT_YET
+ANSWERS: Table = SAMPLED | SEQUENCES | DISTRIBUTIONS | DENSITIES | GRADIENTS | CONTROL
 
 # Codes that a report on the log of a case tells, though nobody asks for its verdict.
 TOLD: Table = {

@@ -10,16 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import kullback as kb
-from kullback.diagnosis.finding import CODES
 
 Input = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Later:
-    """It belongs to a part of kullback that does not exist yet."""
-
-    part: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +21,8 @@ class NoQuestion:
     why: str
 
 
-Entry = Callable[[Input], Any] | Later | NoQuestion
+Entry = Callable[[Input], Any] | NoQuestion
 Table = dict[str, dict[str, Entry]]  # by case and ask
-
-
-def later(part: str, *asks: str) -> dict[str, Entry]:
-    return dict.fromkeys(asks, Later(part))
-
-
-def once(code: str, entry: Callable[[Input], Any]) -> Entry:
-    """The entry, as soon as reports have the code."""
-    return entry if code in CODES else Later(f"doctor: {code}")
 
 
 def no_question(why: str, *asks: str) -> dict[str, Entry]:

@@ -214,6 +214,8 @@ def columns_and_report(
     made = kb.report(kb.summarize(dump, by=[*labels, "length", "position"]), "report.json")
     assert dump.damaged == []
     assert dump.rows == len(rows)
+    # How many sequences share a row is what the layouts differ in.
+    made["checks"] = [one for one in made["checks"] if one["code"] != "packed-boundary"]
     return list(dump), without_places(made)
 
 

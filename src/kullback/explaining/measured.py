@@ -12,15 +12,8 @@ LEAST = 5  # reports of a fault below which a finding is one of chance
 
 # By code and fault, the faulty reports in which the code was found.
 FOUND = {
-    "negative-beyond-chance": {"wrong-sampler": 150, "stale-sampler": 104, "in-sample": 100},
-    "sampler-mismatch": {
-        "temperature": 150,
-        "top-k": 150,
-        "top-p": 150,
-        "wrong-sampler": 98,
-        "stale-sampler": 73,
-        "in-sample": 24,
-    },
+    "negative-beyond-chance": {"wrong-sampler": 150, "stale-sampler": 104, "in-sample": 50},
+    "sampler-mismatch": {"wrong-sampler": 98, "stale-sampler": 73, "in-sample": 24},
     "in-sample": {"in-sample": 50},
     "tokens-do-not-match-text": {"retokenized": 150},
     "shifted-by-one": {"shifted-by-one": 150},
@@ -31,11 +24,11 @@ FOUND = {
     "missing-values": {"nan": 150},
     "mask-covers-padding": {"padding": 150},
     "mask-covers-prompt": {"prompt": 150, "prompt-scored": 150},
-    "mask-covers-environment": {},  # not yet recorded
-    "packed-boundary": {},
+    "mask-covers-environment": {"environment": 150},
+    "packed-boundary": {"packed": 150},
     "infinite-ratio": {"truncated-reference": 150},
-    "temperature-mismatch": {},
-    "sampler-truncated": {},
+    "temperature-mismatch": {"temperature": 150, "trainer-temperature": 50},
+    "sampler-truncated": {"top-k": 150, "top-p": 150},
 }
 
 # The same of step logs: results/step_logs.json, counted.

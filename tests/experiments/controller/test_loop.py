@@ -60,6 +60,15 @@ def test_the_rules_on_what_they_are_told():
     assert loop.doubling(TARGET * np.array([0.6, 1.6]), gain).tolist() == [0.5, 2]
 
 
+def test_the_rules_of_many_loops_at_once_are_the_public_ones():
+    told = TARGET * np.linspace(-1.0, 3.0, 83)
+    proportional = kb.ProportionalRule(horizon=10_000, clip=loop.CLIP)
+    band = kb.BandRule(above=loop.BAND, below=1 / loop.BAND, up=loop.FACTOR, down=1 / loop.FACTOR)
+    for rule, public in ((loop.proportional, proportional), (loop.doubling, band)):
+        by_one = [public.factor(float(kl), target=TARGET, n=256) for kl in told]
+        assert rule(told, np.array(0.0256)) == pytest.approx(by_one, rel=1e-15)
+
+
 @worlds
 def test_the_gradient_of_a_batch_is_exact_on_average_and_noisy_as_said(world):
     theta, beta = np.full((1, 200_000), 0.8 * world.at_target), 1 / world.at_target

@@ -174,7 +174,8 @@ ACCUSING = {
         test="Either one role alone, or every role, has 0 or nothing there, in "
         f"{openings.NEARLY_ALL:.0%} of the sequences ({openings.FEWEST_OPENED} at least), of "
         f"differing tokens, and hardly elsewhere (under {openings.SELDOM:.0%}). Or "
-        f"{NEARLY_ALL:.0%} of the pairs of one prompt begin alike, at {PROMPT:g} nats or more each, beyond chance.",
+        f"{NEARLY_ALL:.0%} of the pairs of one prompt begin alike, at {PROMPT:g} nats or "
+        "more each, beyond chance.",
         harmless="If every completion begins with the same words because the policy is certain of "
         "them, that costs few nats, and nothing is told. One seed for all completions of a prompt "
         "looks like a prompt.",

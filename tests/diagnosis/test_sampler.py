@@ -169,7 +169,7 @@ def test_one_column_of_several_that_is_no_policy_is_named_beside_the_sampler():
 
 
 def test_a_sampler_that_all_policies_speak_against_has_no_such_way_out():
-    columns = FAULTS["wrong-sampler"].inject(CLEAN_WORLDS["light_drift"](64), rng())
+    columns = FAULTS["wrong-sampler"].inject(cast(Mixture, CLEAN_WORLDS["light_drift"](64)), rng())
     findings = diagnose_sampler(summarize([columns])).findings
     assert findings
     assert not any("holds something else" in finding.claim for finding in findings)

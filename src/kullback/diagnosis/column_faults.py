@@ -27,7 +27,7 @@ def _in_bfloat16(value: float) -> float:
 _POWERS = [-(10.0**power) for power in (5, 6, 7, 8, 9, 10, 12, 15, 20, 30)]
 FILLS = frozenset(
     float(one)
-    for value in (*_POWERS, np.finfo(np.float16).min, np.finfo(np.float32).min)
+    for value in (*_POWERS, float(np.finfo(np.float16).min), float(np.finfo(np.float32).min))
     for one in (value, np.float32(value), _in_bfloat16(value))
 ) | {float(np.finfo(np.float64).min)}
 

@@ -77,3 +77,25 @@ def test_a_few_rows_prove_nothing():
     rows = [[-1.0, -2.0, 0.0]] * 5
     summary = summarize([pack({"old": rows, "reference": [[-1.0, -2.0, -1.0]] * 5})])
     assert not closes_unscored(summary, "old")
+
+
+def some_rows_zero(columns, role, every=16):
+    values = columns.log_probs[role].copy()
+    for start, end in zip(columns.starts[::every], columns.ends[::every], strict=True):
+        values[start:end] = 0.0
+    return with_role(columns, role, values)
+
+
+def test_whole_sequences_of_zeros_were_never_computed_and_are_found_alone():
+    columns = some_rows_zero(world("training_loop").sample(np.random.default_rng(0)), "reference")
+    columns = replace(columns, entropy={}, top_k={}, exact={})
+    (first,) = [one for one in diagnose(summarize([columns])).findings if one.accuses]
+    assert first.code == "missing-values"
+    assert "for reference from end to end" in first.claim
+    assert all("reference" in question for question in first.questions)
+
+
+def test_sequences_that_the_sampler_drew_at_temperature_0_are_not_called_so():
+    columns = some_rows_zero(world("training_loop").sample(np.random.default_rng(0)), "rollout")
+    found = diagnose_unscored(summarize([replace(columns, entropy={}, top_k={})])).findings
+    assert not found

@@ -18,7 +18,12 @@ EXPLAINS = {
     "shifted-by-one": ("mask-covers-prompt", "missing-values", *_SPOILED),
     "misaligned": _SPOILED,
     "not-log-probs": _SPOILED,
-    "missing-values": ("reference-not-start", "weights-degenerate", "mean-owned-by-few"),
+    "missing-values": (
+        "clamp-active",
+        "reference-not-start",
+        "weights-degenerate",
+        "mean-owned-by-few",
+    ),
     "mask-covers-prompt": ("not-normalized", "weights-degenerate", "mean-owned-by-few"),
     "infinite-ratio": (
         "clamp-active",

@@ -16,7 +16,7 @@ from kullback.diagnosis.openings import opens_unscored
 from kullback.diagnosis.rejected import cut_by_rejection
 from kullback.diagnosis.reshaped import added_up, floored
 from kullback.diagnosis.tempering import log_likelihoods, rounding
-from kullback.diagnosis.unscored import closes_unscored, never_scored
+from kullback.diagnosis.unscored import closes_unscored, never_scored, rows_unscored
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.cut_state import ROW as CUT_ROW
 from kullback.estimation.interval import ratio_interval
@@ -183,7 +183,8 @@ def _mixture(
 
 def scored(summary: Summary, role: str) -> bool:
     """Whether the column holds log-probs of what it is said to, at every token."""
-    blank = (opens_unscored, unscored_inside, closes_unscored, never_scored, added_up, floored)
+    blank = (opens_unscored, unscored_inside, closes_unscored, never_scored, rows_unscored,
+             added_up, floored)  # fmt: skip
     if any(fault(summary, role) for fault in blank) or role in badly_packed(summary):
         return False
     column = summary.columns[role]

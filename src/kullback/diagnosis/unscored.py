@@ -9,6 +9,7 @@ from kullback.question import Question
 
 CODE = "missing-values"
 FEWEST = 20  # sequences, or tokens; below, chance can do it
+FEWEST_ROWS = 3  # sequences of zeros
 NEARLY_ALL = 0.95  # share of sequences that end unscored
 SELDOM = 0.01  # unscored tokens elsewhere, per scored one; a sure policy has more
 DOUBTED = -0.1  # nats: other roles give such tokens less than this, on average
@@ -25,6 +26,18 @@ def never_scored(summary: Summary, role: str) -> bool:
         return False
     others = (one for other, one in summary.columns.items() if other != role)
     return any(-one.size / one.tokens < DOUBTED for one in others if one.tokens)
+
+
+def rows_unscored(summary: Summary, role: str) -> int:
+    """How many whole sequences of a role are zeros, where it is hardly ever certain else.
+
+    Of the sampler nothing is told: drawn at temperature 0, a sequence has log-probs of 0.
+    """
+    state = summary.openings[role]
+    states = summary.questions.items()
+    blank = max((s.related.blank for q, s in states if role == q.q != q.sampler), default=0)
+    seldom = state.elsewhere < SELDOM * state.scored
+    return blank if blank >= FEWEST_ROWS and seldom and state.sequences else 0
 
 
 def closes_unscored(summary: Summary, role: str) -> bool:
@@ -55,6 +68,10 @@ def diagnose_unscored(summary: Summary) -> Diagnosis:
         if never_scored(summary, role):
             findings.append(_never(summary, role))
             checks.append(Check(CODE, role, "failed", f"all {state.tokens} log-probs are 0"))
+        elif rows := rows_unscored(summary, role):
+            findings.append(_rows(summary, role, rows))
+            told = f"{rows} sequences have log-probs of 0 throughout"
+            checks.append(Check(CODE, role, "failed", told))
         elif closes_unscored(summary, role):
             findings.append(_last(summary, role, closing))
             checks.append(Check(CODE, role, "failed", told))
@@ -79,6 +96,22 @@ def _never(summary: Summary, role: str) -> Finding:
         "mean log-prob, with either sign.",
         advice=f"Look whether the pass of {role} ran at all (a coefficient of 0 may skip it), and "
         "log nothing where it did not.",
+    )
+
+
+def _rows(summary: Summary, role: str, rows: int) -> Finding:
+    return Finding(
+        code=CODE,
+        severity="error",
+        certainty="certain",
+        questions=_touched(summary, role),
+        claim=f"{rows} sequences have log-probs of 0 for {role} from end to end, where the sampler "
+        f"is in doubt, and {role} is hardly ever certain of a token else: they were never "
+        "computed.",
+        numbers={"sequences": rows},
+        cost="In these sequences every number is that of the other role alone.",
+        advice=f"Look for a worker or a micro-batch that skipped the pass of {role} (rows behind "
+        "the last full batch, a rank that failed), and log nothing where it did not run.",
     )
 
 

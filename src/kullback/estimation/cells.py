@@ -177,7 +177,7 @@ class AxisState:
             of_sequences=Histogram.of(np.zeros(0)),
             lags=np.full((2, len(LAGS), 4), np.nan),
             association=np.full(6, np.nan),
-            related=RelatedRows(0, 0, 0, None),
+            related=RelatedRows(0, 0, 0, None, 0),
             masked=0,
             missing=sum(one.missing for one in spoiling),
             infinite=sum(one.infinite for one in spoiling),

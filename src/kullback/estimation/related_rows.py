@@ -24,12 +24,15 @@ class RelatedRows:
         near: Those whose log-probs go together.
         apart: Those whose log-probs hardly do.
         first: The first token of the first of these.
+        blank: Those, as long, in which the second role has a log-prob of 0 throughout, and the
+            first varies.
     """
 
     told: int
     near: int
     apart: int
     first: Place | None
+    blank: int
 
     @classmethod
     def of(cls, columns: Columns, moments: NDArray[np.float64]) -> RelatedRows:
@@ -47,7 +50,9 @@ class RelatedRows:
         size = np.where(told, count * xy - x * y, 0.0) / spread
         apart = np.flatnonzero(told & (size < APART))
         first = columns.place_in(int(apart[0]), 0) if len(apart) else None
-        return cls(int(told.sum()), int((told & (size >= NEAR)).sum()), len(apart), first)
+        blank = (count >= SHORTEST) & (across > floor) & (y == 0) & (yy == 0)
+        near = int((told & (size >= NEAR)).sum())
+        return cls(int(told.sum()), near, len(apart), first, int(blank.sum()))
 
     def __add__(self, other: RelatedRows) -> RelatedRows:
         return RelatedRows(
@@ -55,4 +60,5 @@ class RelatedRows:
             self.near + other.near,
             self.apart + other.apart,
             self.first or other.first,
+            self.blank + other.blank,
         )

@@ -126,9 +126,10 @@ ACCUSING = {
     "missing-values": Lesson(
         means="Tokens that count have no log-prob of one role (NaN or null). Often a row was "
         "scored to a shorter length than its mask. Or a 0 stands where none was computed: in the "
-        "whole column, or at the last token of each sequence.",
+        "whole column, in whole sequences, or at the last token of each.",
         test="Gaps in the mask are counted; one suffices. Zeros: all of a column, where another "
-        f"role is in doubt; or {unscored.NEARLY_ALL:.0%} of the last tokens, which the others "
+        f"role is in doubt, or all of {unscored.FEWEST_ROWS} sequences where the sampler is; or "
+        f"{unscored.NEARLY_ALL:.0%} of the last tokens, which the others "
         f"doubt, and under {unscored.SELDOM:.0%} elsewhere.",
         harmless="If the rule of the gaps does not look at what was sampled (every tenth "
         "position), the rest is a fair sample: mask them and say so.",

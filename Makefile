@@ -12,7 +12,7 @@ report: .venv/.ready ## the report of the bundled demo, as text, page and JSON
 	@echo "The page is file://$(CURDIR)/report.html"
 
 test: $(READY) ## all tests, of docs and docstrings too; WITH="torch jax" runs those of both as well
-	.venv/bin/pytest --numprocesses auto $(PYTEST)
+	.venv/bin/pytest --numprocesses auto --dist loadgroup $(PYTEST)
 
 lint: .venv/.ready-dev ## ruff: rules and format
 	.venv/bin/ruff check

@@ -131,7 +131,7 @@ def test_a_head_that_holds_nearly_everything_is_not_tested():
     """Peaked policies with top-20: hardly a miss is expected, and none proves nothing."""
     world = CLEAN_WORLDS["very_peaked_policy"](16)
     assert isinstance(world, Mixture)
-    for seed in range(8):
+    for seed in range(2):
         sample = world.sample(np.random.default_rng(seed), top_k=600)
         summary = summarize([replace(sample, entropy={})])
         assert not diagnose_sampler(summary).accused

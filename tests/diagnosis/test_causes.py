@@ -28,6 +28,18 @@ def test_every_cause_and_consequence_is_a_code():
     assert {code for told in EXPLAINS.values() for code in told} <= set(CODES)
 
 
+def test_no_two_codes_explain_each_other():
+    """Else both would be left out."""
+    pairs = {(cause, told) for cause, codes in EXPLAINS.items() for told in codes}
+    assert not {(a, b) for a, b in pairs if (b, a) in pairs}
+
+
+def test_gaps_explain_nothing_and_zeros_do():
+    few = finding("mean-owned-by-few", "note", "KL(a||b)")
+    assert len(codes(finding("missing-values", "warning", "KL(a||b)"), few)) == 2
+    assert codes(finding("missing-values", "error", "KL(a||b)"), few) == ["missing-values"]
+
+
 def test_what_a_cause_spoils_is_not_told_twice():
     cause = finding("shifted-by-one", "error", "KL(a||b)", "KL(c||b)")
     assert codes(cause, finding("mean-owned-by-few", "note", "KL(a||b)")) == ["shifted-by-one"]

@@ -159,3 +159,4 @@ def test_a_mean_length_is_enough_where_every_step_is_negative():
     (found,) = [one for one in judged.diagnosis.findings if one.accuses]
     assert found.code == "negative-beyond-chance"
     assert found.numbers["tokens"] == pytest.approx(128 * 200)
+    assert "one sequence a step: with equally many in each it is less yet" in found.claim

@@ -50,5 +50,7 @@ def without_consequences(found: Diagnosis) -> Diagnosis:
 
 
 def _explains(cause: Finding, finding: Finding) -> bool:
-    told = finding.code in EXPLAINS[cause.code] and cause.severity != "note"
+    # A warning of missing values counts gaps, which explain nothing; one of a clamp names it.
+    grave = cause.severity == "error" or (cause.code, cause.severity) == ("clamp-active", "warning")
+    told = grave and finding.code in EXPLAINS[cause.code]
     return told and bool(finding.questions) and set(finding.questions) <= set(cause.questions)

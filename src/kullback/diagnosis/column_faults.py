@@ -83,10 +83,6 @@ def _joined(by_role: dict[str, Finding]) -> Finding:
     )
 
 
-def _touched(summary: Summary, role: str) -> tuple[str, ...]:
-    return tuple(str(question) for question in summary.questions if role in question.roles)
-
-
 def _checked(code: str, subject: str, finding: Finding | None, reason: str) -> Diagnosis:
     status = "passed" if finding is None else "failed"
     check = Check(code, subject, status, reason)
@@ -116,7 +112,7 @@ def _positive(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
         code=code,
         severity="error",
         certainty="certain" if state.discrete else "likely",
-        questions=_touched(summary, role),
+        questions=summary.asked_of(role),
         claim=f"{what} A log-probability of a token is never above 0.",
         numbers={"positive": state.positive, "tokens": state.tokens, "largest": state.high},
         cost="No estimate that uses them means anything.",
@@ -134,7 +130,7 @@ def _sentinel(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
         code=code,
         severity="error",
         certainty="certain",
-        questions=_touched(summary, role),
+        questions=summary.asked_of(role),
         claim=f"{state.sentinel} of {state.tokens} log-probs of {role} are −9999: the engine had "
         "none there, or clamped a −inf.",
         numbers={"sentinels": state.sentinel, "tokens": state.tokens},
@@ -157,7 +153,7 @@ def _missing(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
         code=code,
         severity="warning",
         certainty="certain",
-        questions=_touched(summary, role),
+        questions=summary.asked_of(role),
         claim=f"{state.nan} of {state.tokens} log-probs of {role} in the mask are missing{cut}.",
         numbers={"missing": state.nan, "trailing": state.nan_trailing, "tokens": state.tokens},
         cost="They are left out and counted. If the gaps depend on what was sampled, the rest is "
@@ -178,7 +174,7 @@ def _impossible(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
         code=code,
         severity="error",
         certainty="certain",
-        questions=_touched(summary, role),
+        questions=summary.asked_of(role),
         claim=f"{state.lowest} of {state.tokens} log-probs of {role} are {state.low:g}, which "
         "stands for −inf: the token was masked, or its logit was below the format. A policy that "
         "gives a sampled token no probability has no finite KL.",

@@ -119,7 +119,7 @@ def _finding(summary: Summary, role: str, state: StretchState) -> Finding:
         code=CODE,
         severity="error",
         certainty="likely",
-        questions=tuple(str(q) for q in summary.questions if role in q.roles),
+        questions=summary.asked_of(role),
         claim=(
             f"In {state.stretched} of {state.sequences} sequences {state.tokens} tokens, "
             f"{state.runs} stretches between scored ones, are counted whose log-prob is a constant "

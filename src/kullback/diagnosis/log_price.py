@@ -273,6 +273,8 @@ def _beyond_chance(one: Labelled, made: Price, sure: bool, tokens: Tokens) -> Fi
     who = asked.p if asked and sure else "the first policy"
     other = asked.q if asked and sure else "the other"
     given = "" if sure else " This takes it for the mean of k1 over tokens, as its name allows."
+    if tokens.least:
+        given += " The tokens are of one sequence a step: with equally many in each it is less yet."
     return Finding(
         "negative-beyond-chance",
         "error" if sure else "warning",

@@ -33,6 +33,7 @@ class Tokens:
         lengths: The mean length of a sequence there, NaN where it is not logged.
         how: Where they are from, as a sentence goes on.
         whole: Whether prompts are counted with them, so that they are too many.
+        least: Whether they are those of one sequence a step, so that they may be too few.
     """
 
     steps: np.ndarray
@@ -40,6 +41,7 @@ class Tokens:
     lengths: np.ndarray
     how: str
     whole: bool = False
+    least: bool = False
 
     def at(self, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Tokens and mean lengths at these steps; NaN where they are not known."""
@@ -134,4 +136,4 @@ def _without_prompts(found: Tokens, length: Series | None, prompt: Series | None
 
 def _one_each(length: Series) -> Tokens:
     how = f"{length.name} of one sequence: a step has one at least"
-    return Tokens(length.steps, length.values, length.values, how)
+    return Tokens(length.steps, length.values, length.values, how, least=True)

@@ -59,7 +59,7 @@ def _finding(summary: Summary, role: str, state: DistributionState, faults: list
         code=CODE,
         severity="error",
         certainty="certain",
-        questions=tuple(str(q) for q in summary.questions if role in q.roles),
+        questions=summary.asked_of(role),
         claim=f"{' '.join(faults)} No distribution does that.",
         numbers={
             "heavy": state.heavy,

@@ -97,7 +97,7 @@ def _finding(summary: Summary, role: str, state: OpeningState) -> Finding:
         code=CODE,
         severity="error",
         certainty="likely",
-        questions=tuple(str(q) for q in summary.questions if role in q.roles),
+        questions=summary.asked_of(role),
         claim=(
             f"{state.opened} of {state.sequences} sequences begin, inside the mask, with tokens "
             f"whose log-prob is 0 or missing for {role} alone ({other} gives them "

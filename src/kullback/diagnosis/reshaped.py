@@ -50,16 +50,12 @@ def diagnose_reshaped(summary: Summary) -> Diagnosis:
     return Diagnosis(tuple(findings), tuple(checks))
 
 
-def _touched(summary: Summary, role: str) -> tuple[str, ...]:
-    return tuple(str(question) for question in summary.questions if role in question.roles)
-
-
 def _sums(summary: Summary, role: str, state: ColumnState) -> Finding:
     return Finding(
         code="not-log-probs",
         severity="error",
         certainty="likely",
-        questions=_touched(summary, role),
+        questions=summary.asked_of(role),
         claim=f"Of {role} no log-prob is above the one before it in its sequence, and "
         f"{state.falls} are below: they are sums from the start of the sequence, not log-probs of "
         "tokens.",
@@ -76,7 +72,7 @@ def _floor(summary: Summary, role: str, state: ColumnState) -> Finding:
         code="clamp-active",
         severity="warning",
         certainty="likely",
-        questions=_touched(summary, role),
+        questions=summary.asked_of(role),
         claim=f"{state.lowest} of {state.tokens} log-probs of {role} are {state.low:g}, none is "
         f"below, and other roles go lower: {role} was cut off at {state.low:g} before it was "
         "logged.",

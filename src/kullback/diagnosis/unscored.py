@@ -78,17 +78,13 @@ def diagnose_unscored(summary: Summary) -> Diagnosis:
     return Diagnosis(tuple(findings), tuple(checks))
 
 
-def _touched(summary: Summary, role: str) -> tuple[str, ...]:
-    return tuple(str(question) for question in summary.questions if role in question.roles)
-
-
 def _never(summary: Summary, role: str) -> Finding:
     tokens = summary.columns[role].tokens
     return Finding(
         code=CODE,
         severity="error",
         certainty="certain",
-        questions=_touched(summary, role),
+        questions=summary.asked_of(role),
         claim=f"All {tokens} log-probs of {role} are 0, where the other roles are in doubt: they "
         "were never computed, and the column holds what it was made with.",
         numbers={"tokens": tokens},
@@ -104,7 +100,7 @@ def _rows(summary: Summary, role: str, rows: int) -> Finding:
         code=CODE,
         severity="error",
         certainty="certain",
-        questions=_touched(summary, role),
+        questions=summary.asked_of(role),
         claim=f"{rows} sequences have log-probs of 0 for {role} from end to end, where the sampler "
         f"is in doubt, and {role} is hardly ever certain of a token else: they were never "
         "computed.",
@@ -122,7 +118,7 @@ def _last(summary: Summary, role: str, state: OpeningState) -> Finding:
         code=CODE,
         severity="error",
         certainty="likely",
-        questions=_touched(summary, role),
+        questions=summary.asked_of(role),
         claim=f"In {state.opened} of {state.sequences} sequences the last counted token has a "
         f"log-prob of 0 for {role} ({other} gives it {means[other]:.3g} nats on average), and "
         f"hardly any other has: {role} did not score it, or it was forced.",

@@ -9,6 +9,7 @@ from kullback.diagnosis.alignment import shifted_roles
 from kullback.diagnosis.sampler import sampler_check
 from kullback.diagnosis.sampler_tests import ALPHA, chance, mean_test, scored, sum_rounding
 from kullback.estimation.estimate import from_state
+from kullback.estimation.policies import sampler_of
 from kullback.estimation.summary import Summary
 from kullback.question import Question
 
@@ -112,7 +113,8 @@ def who_sampled(summary: Summary) -> WhoSampled:
     however the tokens depend on each other. Every role is tried as R, and so each pair is looked
     at both ways. Beside it stand the entropy and the head test, where a role logs them; the three
     share one per cent for each role. Only one role sampled, so the whole table errs about it in
-    one per cent at most. That a role *can* have sampled excludes no other that is near to it.
+    one per cent at most, and in as much again where it is accused by a finding, which excludes it
+    too. That a role *can* have sampled excludes no other that is near to it.
 
     Over tokens that s sampled, mean(log p − log q) estimates KL(s‖q) − KL(s‖p), without bias if
     the policies were fixed before. It is KL(p‖q) only if p = s, and can be negative. As s is taken
@@ -143,8 +145,7 @@ def who_sampled(summary: Summary) -> WhoSampled:
     said = dict.fromkeys(question.sampler for question in summary.questions)
     roles = dict.fromkeys([*said, *summary.columns])
     pairs = dict.fromkeys((q.p, q.q) for q in summary.questions)
-    weighted = [q.sampler for q in summary.questions if q.sampler != q.p]
-    sampler = next(iter([*weighted, *said]))
+    sampler = sampler_of(summary)
     candidates = tuple(_candidate(summary, role, role in said) for role in roles)
     excluded = any(one.role == sampler and one.verdict == CANNOT for one in candidates)
     means = (_answer(summary, p, q, sampler, excluded) for p, q in pairs if _whole(summary, p, q))

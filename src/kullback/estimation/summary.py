@@ -168,6 +168,10 @@ class Summary:
             refused=refused,
         )
 
+    def asked_of(self, role: str) -> tuple[str, ...]:
+        """The questions that name a role, as text: what a fault of its column spoils."""
+        return tuple(str(question) for question in self.questions if role in question.roles)
+
     @np.errstate(over="ignore", invalid="ignore")
     def __add__(self, other: Summary) -> Summary:
         if self.cluster_kind != other.cluster_kind:

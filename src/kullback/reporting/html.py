@@ -55,7 +55,7 @@ def page(report: dict[str, Any], *, refresh: int | None = None) -> str:
             *(section(one, shown=one["question"]["text"] == head) for one in ordered),
             who_sampled.section(report),
             "<h2>What was checked</h2>",
-            _checks(report),
+            checks_table(report["checks"], of="question"),
             _columns(report),
             "<h2>Words</h2>",
             table(("word", "meaning"), GLOSSARY.items(), text=(1,)),
@@ -122,11 +122,13 @@ def _numbers(report: dict[str, Any]) -> str:
     return table(head, rows, caption=caption(report), text=(6,))
 
 
-def _checks(report: dict[str, Any]) -> str:
+def checks_table(checks: list[dict[str, Any]], *, of: str) -> str:
+    """What failed or cannot be told in sight, what passed folded; ``of`` names whose it is."""
+
     def listed(*statuses: str) -> tuple[int, str]:
         rows = [
-            (one["status"], one["code"], one["question"], one["reason"])
-            for one in report["checks"]
+            (one["status"], one["code"], one[of], one["reason"])
+            for one in checks
             if one["status"] in statuses
         ]
         return len(rows), table(("status", "code", "of", "reason"), rows, text=(1, 2, 3))

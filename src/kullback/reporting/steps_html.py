@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from kullback.reporting.html import finding_card
+from kullback.reporting.html import checks_table, finding_card
 from kullback.reporting.markup import drawn, shell, table
 from kullback.reporting.step_figures import series_figure
 from kullback.reporting.steps_text import HEADS, series_row, what_was_read
@@ -30,7 +30,7 @@ def steps_page(report: dict[str, Any]) -> str:
             _overview(report),
             *map(_series, report["series"]),
             "<h2>What was checked</h2>",
-            _checks(report),
+            checks_table(report["checks"], of="subject"),
             _notes(report),
         ]
     )
@@ -58,22 +58,6 @@ def _series(one: dict[str, Any]) -> str:
     return (
         f"<h3><code>{escape(one['name'])}</code></h3><p>It is {escape(one['is'])}.</p>"
         f"{drawn(series_figure(one))}{listed}"
-    )
-
-
-def _checks(report: dict[str, Any]) -> str:
-    def listed(*statuses: str) -> tuple[int, str]:
-        rows = [
-            (one["status"], one["code"], one["subject"], one["reason"])
-            for one in report["checks"]
-            if one["status"] in statuses
-        ]
-        return len(rows), table(("status", "code", "of", "reason"), rows, text=(1, 2, 3))
-
-    count, shown = listed("failed", "not-possible")
-    passed, folded = listed("passed")
-    return (shown if count else "") + (
-        f"<details><summary>{passed} checks passed</summary>{folded}</details>" if passed else ""
     )
 
 

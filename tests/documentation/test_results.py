@@ -25,6 +25,31 @@ def test_how_often_clean_data_was_accused():
         assert said
         assert (int(said[1]), int(said[2].replace(",", ""))) == found
     assert all(cell["accused"] <= 0.01 * cell["reports"] for cell in clean)
+    said = re.search(
+        r"did in (\d+) of them, in no world\s+more than ([\d.]+) %", (ROOT / page).read_text()
+    )
+    assert said
+    assert int(said[1]) == sum(cell["excluded"] for cell in clean)
+    largest = max(100 * cell["excluded"] / cell["reports"] for cell in clean)
+    assert float(said[2]) == pytest.approx(largest, abs=0.05)
+
+
+def test_how_often_honest_step_logs_were_accused():
+    clean = json.loads((ROOT / "results" / "step_logs.json").read_text())["clean"].values()
+    told = f"{sum(c['accused'] for c in clean)} of {sum(c['logs'] for c in clean):,} honest logs"
+    for page in ("CHANGELOG.md", "docs/training-log.md"):
+        assert told in " ".join((ROOT / page).read_text().split())
+
+
+def test_how_many_worlds_and_faults_there_are():
+    """The counts that pages say in words."""
+    words = {11: "eleven", 16: "sixteen", 26: "twenty-six"}
+    for page in ("CHANGELOG.md", "docs/architecture.md", "docs/is-my-sampler-my-policy.md"):
+        text = " ".join((ROOT / page).read_text().split())
+        assert f"{words[len(kb.worlds.CLEAN_WORLDS)]} clean" in text
+        assert f"{words[len(kb.worlds.FAULTS)]} faults" in text
+    page = (ROOT / "docs" / "training-log.md").read_text()
+    assert f"each of {words[len(kb.worlds.LOG_FAULTS)]} faults" in page
 
 
 def test_how_often_the_interval_held():

@@ -21,10 +21,10 @@ from kullback.cli.failing import fail, one_sentence, require_place
     "--seed", type=click.IntRange(min=0), default=0, metavar="S", help="Of what is drawn."
 )
 def reproduce(name: str | None, every: bool, html: str | None, json: str | None, seed: int) -> None:
-    """Rerun an experiment by which the documents on KL estimation argue.
+    """Rerun an experiment by which the documents on KL estimation argue, or one that goes on.
 
-    Each takes seconds, has exact values beside whatever it draws, and holds every number that its
-    document prints against ours. Without NAME it lists them.
+    Each takes seconds, has exact values beside whatever it draws, and holds every number that a
+    document prints of it against ours. Without NAME it lists them.
 
     \b
     Examples:

@@ -21,7 +21,7 @@ def selftest(json: str | None) -> None:
     Formulas and estimates are held to numbers of 34 digits, in torch and JAX too where these are
     installed; dumps are written and read again. Each fault that the simulated worlds know is put
     into them, and the table says as which code it was told; on honest worlds hardly anybody may be
-    accused. All that is drawn has a seed, so the counts are the same on every machine.
+    accused. All that is drawn has a seed.
 
     \b
     Examples:

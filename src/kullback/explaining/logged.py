@@ -86,7 +86,7 @@ LOGGED = {
         "is a change of something else: a restart, a reference, a batch size, a version.",
         test=f"One difference is {log_profile.CHANGE:g} times the usual, and the medians of "
         f"{log_profile.SIDE} steps on either side keep {log_profile.HELD:.0%} of it and differ by "
-        "a factor of 2.",
+        f"a factor of {log_profile.GROWN:g}.",
         harmless="A new learning rate or new data can move a policy this fast. Look at the step "
         "in the other series.",
         held_by=_EVENTS,

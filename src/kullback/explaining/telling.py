@@ -133,7 +133,8 @@ TELLING = {
         "Here it is not: the reference was loaded from elsewhere, and the KL starts above 0.",
         test="k3 of old (else rollout, else current) against the reference at step 0, or 1 if "
         f"there is no 0, above {first_step.MOST['old']:g} ({first_step.MOST['rollout']:g} for "
-        f"rollout) and above {first_step.ABOVE:g} times what engine and trainer differ by. "
+        f"rollout) and above {first_step.ABOVE:g} times what engine and trainer differ by, and "
+        "what rounding and two evaluations make. "
         f"In a step log: a first value, at step 0 or 1, of {log_events.FROM_START:g} nats a token "
         f"({log_events.PER_SEQUENCE:g} a sequence) or more, and above three times its noise.",
         harmless="That a step is the first is a convention of its label. A run that was resumed, "
@@ -156,7 +157,8 @@ TELLING = {
     "end-not-counted": Lesson(
         means="The token with which a policy ends a sequence is one of its choices. Here it is "
         "outside the mask, in some sequences or in all.",
-        test="An id that ends sequences, and stands in none of them before, stands right behind "
+        test=f"An id that ends sequences, and stands before in {endings.WITHIN:.0%} of them at "
+        "most, stands right behind "
         f"the last counted token of {endings.SEVERAL:.0%} of the others; or no id ends them, and "
         "one stands behind; or many end sooner than the limit without it.",
         harmless="A stop string, a limit of time or a tool call ends sequences without such a "

@@ -64,7 +64,7 @@ class CutState:
         sums, deepest = np.zeros((len(TERMS), len(PLACES))), np.zeros(len(RULES))
         heads = {name: head for name, head in columns.top_k.items() if name != role}
         others = {name: np.zeros((len(BOTH), len(PLACES))) for name in heads}
-        position = np.arange(len(columns)) - np.repeat(columns.starts, columns.lengths)
+        position = columns.position_of_token
         prefixes, longest, rounded = 0, 0, True
         for piece in drawn(columns, role):
             logs, listed, place = (one[piece.told] for one in piece[3:])

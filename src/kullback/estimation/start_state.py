@@ -92,13 +92,13 @@ def _of_step(columns: Columns, step: int) -> NDArray[np.bool_]:
     steps = columns.labels.get("step")
     if steps is not None and steps.dtype.kind in "iuf":
         return np.asarray(steps == step)
-    none = np.zeros(len(columns.lengths), dtype=bool)
+    throughout = np.zeros(len(columns.lengths), dtype=bool)
     if columns.versions is None or steps is not None or not len(columns):
-        return none
+        return throughout
     filled = columns.lengths > 0
     other = (columns.versions != step).astype(np.int64)
-    none[filled] = np.add.reduceat(other, columns.starts[filled]) == 0
-    return none
+    throughout[filled] = np.add.reduceat(other, columns.starts[filled]) == 0
+    return throughout
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what overflows tells nothing

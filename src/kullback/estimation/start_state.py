@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kullback.columns import Columns, Place, is_sentinel
 from kullback.estimation.terms import BLOCK
+from kullback.formulas.k_family import k3
 
 FIRST = (0, 1)  # what the first step may be called
 COMPARED = ("old", "rollout", "current", "reference")  # roles that can be equal there
@@ -111,6 +112,6 @@ def _apart(columns: Columns, a: str, b: str, tokens: NDArray[np.int64]) -> Apart
         differing=int((d != 0).sum()),
         total=float(d.sum()),
         squares=float((d * d).sum()),
-        k3=float(np.maximum(np.expm1(d) - d, 0.0).sum()),
+        k3=float(k3(d).sum()),
         first=columns.place(int(tokens[(d != 0).argmax()])) if d.any() else None,
     )

@@ -93,7 +93,7 @@ def tightest(state: CutState, but: str = "") -> Cut | None:
     expected = float(state.sums[ROW["expected"], best])
     others = {}
     for name, rows in state.others.items():
-        looked, listed, _, mass, kl = rows[:, best]
+        looked, listed, mass, kl = rows[:, best]
         if looked and listed == looked:  # where only some list all, these are a selection
             others[name] = (float(mass / listed), float(kl / listed))
     gain = float(gains[best])

@@ -25,7 +25,6 @@ class Apart:
         tokens: Tokens with both log-probs.
         differing: Those with two different ones.
         total: Sum of d.
-        squares: Sum of d².
         k3: Sum of e^d − 1 − d.
         first: Where the first of those that differ stands.
     """
@@ -33,7 +32,6 @@ class Apart:
     tokens: int
     differing: int
     total: float
-    squares: float
     k3: float
     first: Place | None
 
@@ -42,7 +40,6 @@ class Apart:
             self.tokens + other.tokens,
             self.differing + other.differing,
             self.total + other.total,
-            self.squares + other.squares,
             self.k3 + other.k3,
             self.first or other.first,
         )
@@ -111,7 +108,6 @@ def _apart(columns: Columns, a: str, b: str, tokens: NDArray[np.int64]) -> Apart
         tokens=int(used.sum()),
         differing=int((d != 0).sum()),
         total=float(d.sum()),
-        squares=float((d * d).sum()),
         k3=float(k3(d).sum()),
         first=columns.place(int(tokens[(d != 0).argmax()])) if d.any() else None,
     )

@@ -151,6 +151,12 @@ def test_outside_are_the_tokens_before_the_first_and_behind_the_last_flag(sequen
     assert behind.tolist() == [not any(s[i:]) for s in sequences for i in range(len(s))]
 
 
+def test_each_token_knows_its_sequence_and_its_place_in_it() -> None:
+    columns = batch([2, 0, 3])
+    assert columns.sequence_of_token.tolist() == [0, 0, 2, 2, 2]
+    assert columns.position_of_token.tolist() == [0, 1, 0, 1, 2]
+
+
 @pytest.mark.parametrize("chosen", [[4, 0, 2], [1], [], slice(1, 4)])
 def test_taken_sequences_keep_all_that_is_known_of_them(chosen) -> None:
     columns = batch([2, 0, 3, 1, 4])

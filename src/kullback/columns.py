@@ -167,6 +167,11 @@ class Columns:
         """The sequence of each token, [tokens]."""
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
+    @property
+    def position_of_token(self) -> NDArray[np.int64]:
+        """Where each token stands in its sequence, from 0, [tokens]."""
+        return np.arange(len(self)) - np.repeat(self.starts, self.lengths)
+
     def place(self, token: int) -> Place:
         """Where a token stands."""
         sequence = self._sequence_of(token)

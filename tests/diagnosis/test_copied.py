@@ -27,6 +27,7 @@ def test_two_columns_that_are_one_are_told_and_nobody_is_accused(source, target)
     (finding,) = diagnose_copies(summary).findings
     assert (finding.code, finding.severity) == ("precision-floor", "note")
     assert f"The log-probs of {target} and {source} are equal" in finding.claim
+    assert finding.questions
     assert all(source in question and target in question for question in finding.questions)
     assert not diagnose(summary).accused
 

@@ -73,7 +73,7 @@ def test_a_copy_of_the_weights_tells_without_ids():
 
 def test_a_format_that_is_certain_is_no_other_turn():
     columns = beside_the_reference(faulty())
-    position = np.arange(len(columns)) - np.repeat(columns.starts, columns.lengths)
+    position = columns.position_of_token
     same = np.where(turns(columns), 7 + position, np.asarray(columns.tokens))
     diagnosis = diagnose_environment(summarize([replace(columns, tokens=same)]))
     assert not diagnosis.findings

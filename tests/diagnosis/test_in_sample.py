@@ -40,6 +40,7 @@ def test_a_role_that_was_trained_on_its_tokens_is_named_and_nobody_else(role: st
     (finding,) = [one for one in diagnose(summary).findings if one.accuses]
     assert (finding.code, finding.severity, finding.certainty) == (CODE, "error", "likely")
     assert finding.claim.startswith(f"{role} was fitted to these tokens")
+    assert finding.questions
     assert all(role in question for question in finding.questions)
     assert finding.numbers["gain"] > finding.numbers["of_own_samples"]
     assert "Its sign is wrong" in finding.cost

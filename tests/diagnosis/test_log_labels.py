@@ -41,6 +41,7 @@ def test_a_series_is_known_by_its_name(name, kind):
 def test_negative_values_exclude_what_cannot_be():
     found = one("kl", -0.5)
     assert found is not None
+    assert found.metrics
     assert all(metric.can_be_negative for metric in found.metrics)
     assert {metric.method for metric in found.excluded} >= {"k3"}
     assert "not " in found.said

@@ -8,6 +8,7 @@ import pytest
 
 import kullback as kb
 from kullback.estimation.drift import Drift, split_drift
+from kullback.estimation.estimate import from_state
 from kullback.estimation.summary import summarize
 from kullback.question import Question
 from kullback.worlds import CLEAN_WORLDS, Mixture
@@ -106,8 +107,6 @@ def test_the_error_of_the_update_is_that_of_the_paired_difference():
     legs = {"rollout": columns.log_probs["old"], "current": columns.log_probs["current"]}
     plain = kb.summarize([replace(columns, log_probs=legs)])
     (state,) = plain.questions.values()
-    from kullback.estimation.estimate import from_state
-
     direct = from_state(state, "k1")
     assert update.mean == pytest.approx(direct.mean, rel=1e-9)
     assert update.standard_error == pytest.approx(direct.standard_error, rel=1e-9)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from kullback.columns import Columns, Place, pack
+from kullback.estimation.padding_state import Runs
 from kullback.estimation.tail_state import Tail, TailState
 
 
@@ -27,14 +28,14 @@ def gain(*log_p: float) -> float:
 def test_runs_of_one_id_are_told_by_their_side_and_what_bets_on_them_win() -> None:
     assert set(STATE.tails) == {("end", 9), ("begin", 7), ("begin", 4), ("end", 4)}
     tail = STATE.tails["end", 9]
-    assert (tail.sequences, tail.tokens, tail.widths) == (1, 4, {5})
+    assert (tail.runs.sequences, tail.runs.tokens, tail.runs.widths) == (1, 4, {5})
     assert tail.gains == pytest.approx({"old": gain(-1.75, -2.0), "new": gain(-3.5, -4.0)})
-    assert tail.places == (Place("", 0, 1),)
+    assert tail.runs.places == (Place("", 0, 1),)
 
 
 def test_a_sequence_that_is_nothing_else_is_not_padded() -> None:
-    assert STATE.tails["end", 4].shapes == Counter({(5, 5): 1})
-    assert STATE.tails["end", 4].sequences == 0
+    assert STATE.tails["end", 4].runs.shapes == Counter({(5, 5): 1})
+    assert STATE.tails["end", 4].runs.sequences == 0
 
 
 def test_runs_that_stop_are_counted() -> None:
@@ -50,7 +51,7 @@ def test_what_was_not_logged_wins_nothing() -> None:
     columns = batch([[5, 9, 9, 9, 9]])
     old = np.array([-1.0, -1, -1, np.nan, -np.inf])
     tail = TailState.of(replace(columns, log_probs={"old": old})).tails["end", 9]
-    assert tail == Tail(Counter({(5, 4): 1}), {"old": 0.0}, (Place("", 0, 1),))
+    assert tail == Tail(Runs(Counter({(5, 4): 1}), (Place("", 0, 1),)), {"old": 0.0})
 
 
 def test_states_add() -> None:

@@ -80,10 +80,9 @@ def _packed(summary: Summary, state: BoundaryState) -> tuple[Edge, str]:
     """The first tokens of packed sequences, and behind what they stand."""
     if state.packed.tokens:
         return state.packed, "a sequence"
-    masks = summary.masks
+    masks, tokens = summary.masks, max(column.tokens for column in summary.columns.values())
     for name, ending in masks.endings.items():
         packed = min(ending.sequences, ending.inside) >= COMMON * masks.sequences
-        tokens = max(column.tokens for column in summary.columns.values())
         if packed and name in state.inner and state.inner[name].tokens <= SELDOM * tokens:
             return state.inner[name], f"id {name}"
     return state.packed, "a sequence"

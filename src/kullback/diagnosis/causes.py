@@ -14,24 +14,16 @@ _SPOILED = (
     "mean-owned-by-few",
     "weight-missing",
 )
+# And where single tokens or a limit are at fault.
+_LEFT_OVER = ("reference-not-start", "weights-degenerate", "mean-owned-by-few")
 EXPLAINS = {
     "shifted-by-one": ("mask-covers-prompt", "missing-values", *_SPOILED),
     "misaligned": _SPOILED,
     "not-log-probs": _SPOILED,
-    "missing-values": (
-        "clamp-active",
-        "reference-not-start",
-        "weights-degenerate",
-        "mean-owned-by-few",
-    ),
+    "missing-values": ("clamp-active", *_LEFT_OVER),
     "mask-covers-prompt": ("not-normalized", "weights-degenerate", "mean-owned-by-few"),
-    "infinite-ratio": (
-        "clamp-active",
-        "reference-not-start",
-        "weights-degenerate",
-        "mean-owned-by-few",
-    ),
-    "clamp-active": ("reference-not-start", "weights-degenerate", "mean-owned-by-few"),
+    "infinite-ratio": ("clamp-active", *_LEFT_OVER),
+    "clamp-active": _LEFT_OVER,
 }
 
 

@@ -155,10 +155,12 @@ def _would_be(summary: Summary) -> Finding | None:
         if not plain or unfit(summary, question):  # another finding speaks of these ratios
             continue
         for name, clamp in CLAMPS.items():
+            # A band that drops tokens is one of the policy loss, and of no KL.
+            if clamp.drops or not summary.clamps[question].changed[name]:
+                continue
             free, cut = means(summary, question, name)
             error = from_state(whole, clamp.form).standard_error
-            # A band that drops tokens is one of the policy loss, and of no KL.
-            if not clamp.drops and abs(cut - free) > error > 0:
+            if abs(cut - free) > error > 0:
                 moved[question, name] = abs(cut - free) / error
     if not moved:
         return None

@@ -22,10 +22,10 @@ def diagnose_endings(summary: Summary) -> Diagnosis:
     if not state.endings:
         why = "the end of a sequence cannot be told: log the token ids"
         return Diagnosis((), (Check(CODE, "the dump", "not-possible", why),))
-    end = _end(state)
     if cut_by_rejection(summary):
         why = "the mask was cut by log-ratios, and with it the ends of some sequences"
         return Diagnosis((), (Check(CODE, "the dump", "not-possible", why),))
+    end = _end(state)
     uncounted = {name: _sooner(state, one) for name, one in state.behind.items()}
     if end is None:
         behind = max(uncounted, key=lambda name: uncounted[name], default=None)

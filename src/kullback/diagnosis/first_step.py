@@ -60,7 +60,8 @@ def _told(role: str, step: int, apart: Apart) -> str:
 
 def _differs(summary: Summary, step: int, role: str, apart: Apart) -> bool:
     """Whether the two are further apart than two evaluations of equal weights."""
-    noise = sum(noises(summary).get(one, 0.0) / 2 for one in (role, REFERENCE))
+    noisy = noises(summary)
+    noise = sum(noisy.get(one, 0.0) / 2 for one in (role, REFERENCE))
     rounding = sum(summary.columns[one].grid[1] ** 2 / 24 for one in (role, REFERENCE))
     most = max(MOST[role], ABOVE * (noise + rounding), ABOVE * _engines(summary, step))
     return apart.k3 / apart.tokens > most

@@ -33,7 +33,7 @@ def _not_finite(one: Labelled) -> Diagnosis:
     if not len(places):
         return Diagnosis((), (Check("not-finite", one.name, "passed", "every value is a number"),))
     infinite = int(np.isinf(values).sum())
-    last = bool(len(places) and places[-1] == len(values) - 1 and len(places) > 1)
+    last = len(places) > 1 and bool(places[-1] == len(values) - 1)
     finding = Finding(
         "not-finite",
         "error" if last else "warning",

@@ -127,9 +127,8 @@ def labelled(log: StepLog, framework: str | None) -> tuple[Labelled, ...]:
         if _FIGURE.search(name.lower()) or not (is_kl or known):
             continue
         if _COEFFICIENT.search(name) or (known and all(o.use == "coefficient" for o in known)):
-            if is_kl or known:
-                made.append(Labelled(series, "coefficient", known, (), profile(series.values)))
-        elif is_kl or any(one.question for one in known):
+            made.append(Labelled(series, "coefficient", known, (), profile(series.values)))
+        else:
             made.append(_kl(series, tuple(one for one in known if one.use != "coefficient")))
     return tuple(made)
 

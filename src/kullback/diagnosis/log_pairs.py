@@ -198,13 +198,11 @@ def _by(pair: Pair, other: Series) -> float:
     if len(finite) < FEWEST or (finite <= 0).any() or np.log(finite).std() < 4 * STUCK:
         return 0.0
     steps = _shared_steps(pair, other)
+    mine, theirs, third = (_at(one, steps) for one in (pair.one.series, pair.other.series, other))
+    there = np.isfinite(mine) & np.isfinite(theirs) & (mine != 0) & (theirs != 0)
+    if there.sum() < FEWEST:
+        return 0.0
     for power in (1, -1):
-        mine, theirs, third = (
-            _at(one, steps) for one in (pair.one.series, pair.other.series, other)
-        )
-        there = np.isfinite(mine) & np.isfinite(theirs) & (mine != 0) & (theirs != 0)
-        if there.sum() < FEWEST:
-            return 0.0
         middle, spread = _ratio(mine[there] / theirs[there] * third[there] ** -power)
         if spread < STUCK:
             return middle

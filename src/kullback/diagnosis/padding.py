@@ -9,7 +9,6 @@ import numpy as np
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
 from kullback.estimation.padding_state import Inner, Kind, Runs
 from kullback.estimation.summary import Summary
-from kullback.estimation.tail_state import Tail
 
 CODE = "mask-covers-padding"
 CERTAIN = -0.01  # nats: above, a policy may go on with a token for as long as padding does
@@ -18,8 +17,8 @@ LONGER = 3.0  # times as long as those that stop are runs of padding, where ids 
 FEWEST_UNNAMED = 10  # sequences; below, runs of a token in doubt, without its id, prove nothing
 WON = 10.0  # nats that a bet on a run has to win
 FILLED = 0.95  # share of all rows that have a width to which padded ones were filled, at least
-FEW_OF_KNOWN = 0.01  # likewise, of an id that is masked elsewhere
 FEW_PADDED = 0.1  # share of rows below which a run of one constant may be a policy's own
+FEW_OF_KNOWN = 0.01  # likewise, of an id that is masked elsewhere
 WON_SCORED = 15.0  # nats that a bet on a run of an id has to win, whose log-probs differ
 
 
@@ -30,7 +29,7 @@ def diagnose_padding(summary: Summary) -> Diagnosis:
 
 
 def _constant(summary: Summary) -> Diagnosis:
-    """Rows padded to a common width, whose padding is counted.
+    """Padding that is one number in every row.
 
     A run of one constant proves nothing alone: an honest policy may repeat itself with certainty.
     Padding is one value (and one id) in a tenth of all rows, nearly every row has one of the few
@@ -44,9 +43,10 @@ def _constant(summary: Summary) -> Diagnosis:
     common = [(kind, runs) for kind, runs in kinds if _is_common(summary, kind, runs)]
     samplers = {question.sampler for question in summary.questions}
     padded = ((k, r) for k, r in common if _goes_on(summary, k, r, k[1] in samplers))
-    (side, role, value, identity), runs = found = next(padded, kinds[0])
+    found = next(padded, None)
+    (side, role, value, identity), runs = found or kinds[0]
     told = f"{runs.sequences} of {state.sequences} sequences {side} in a run of one constant"
-    if found not in common or not _goes_on(summary, found[0], runs, role in samplers):
+    if found is None:
         few = runs.sequences < max(2, FEW_PADDED * state.sequences)
         status, why = ("passed", "too few for padding") if few else (
             "not-possible", "padding, or a policy that repeats itself"
@@ -59,7 +59,7 @@ def _constant(summary: Summary) -> Diagnosis:
     return _found(summary, runs, identity, claim)
 
 
-def _found(summary: Summary, runs: Runs | Tail, identity: int | None, claim: str) -> Diagnosis:
+def _found(summary: Summary, runs: Runs, identity: int | None, claim: str) -> Diagnosis:
     share = runs.tokens / max(column.tokens for column in summary.columns.values())
     finding = Finding(
         code=CODE,
@@ -85,28 +85,29 @@ def _scored(summary: Summary) -> Diagnosis | None:
     """
     state, samplers = summary.tails, {question.sampler for question in summary.questions}
     for (side, identity), tail in state.tails.items():
+        runs = tail.runs
         known = summary.masks.behind.get(identity)
         share = FEW_OF_KNOWN if known and known.sequences >= FEWEST_UNNAMED else FEW_PADDED
         stopped = state.stopped(side, identity)
-        stops = stopped if side == "end" else stopped + tail.sequences
+        stops = stopped if side == "end" else stopped + runs.sequences
         gains = {role: tail.gains[role] - stops * np.log(2) for role in samplers}
         role = max(gains, key=lambda one: gains[one])
-        alone = tail.shapes.total() <= 2 * tail.sequences
-        goes_on = alone and stopped <= STOPPED * tail.sequences and gains[role] >= WON_SCORED
-        if goes_on and _fills(summary, tail, share):
+        alone = runs.shapes.total() <= 2 * runs.sequences
+        goes_on = alone and stopped <= STOPPED * runs.sequences and gains[role] >= WON_SCORED
+        if goes_on and _fills(summary, runs, share):
             return _found(
                 summary,
-                tail,
+                runs,
                 identity,
-                f"{tail.sequences} of {summary.padding.sequences} sequences {side} in a run of id "
-                f"{identity}, {tail.tokens} tokens in all, far more than {role} would bring by "
+                f"{runs.sequences} of {summary.padding.sequences} sequences {side} in a run of id "
+                f"{identity}, {runs.tokens} tokens in all, far more than {role} would bring by "
                 f"its own log-probs (probability at most e^{-gains[role]:.3g}), and they are of "
-                f"{_widths(tail)}: padding is counted as tokens.",
+                f"{_widths(runs)}: padding is counted as tokens.",
             )
     return None
 
 
-def _fills(summary: Summary, runs: Runs | Tail, share: float) -> bool:
+def _fills(summary: Summary, runs: Runs, share: float) -> bool:
     """Whether enough rows have such a run, and nearly all rows one of their few widths."""
     state = summary.padding
     few = runs.sequences < max(2, share * state.sequences)
@@ -167,6 +168,6 @@ def _goes_on(summary: Summary, kind: Kind, runs: Runs, sampled: bool) -> bool:
     return repeats * (np.log1p(np.exp(value)) - value - np.log(2)) - stops * np.log(2) >= WON
 
 
-def _widths(runs: Runs | Tail) -> str:
+def _widths(runs: Runs) -> str:
     widths = sorted(runs.widths)
     return f"one width, {widths[0]}" if len(widths) == 1 else f"{len(widths)} widths only"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kullback.diagnosis.finding import Finding, decided
-from kullback.diagnosis.sampler_tests import SamplerTest, chance
+from kullback.diagnosis.sampler_tests import SamplerTest, chance, sampled_by
 from kullback.diagnosis.temperatures import line
 from kullback.diagnosis.tempering import ERRORS_LEFT, Fit, fitted
 from kullback.estimation.cut_state import PLACES, ROW, CutState
@@ -93,7 +93,7 @@ def tightest(state: CutState, but: str = "") -> Cut | None:
     expected = float(state.sums[ROW["expected"], best])
     others = {}
     for name, rows in state.others.items():
-        looked, listed, _, mass, kl = rows[:, best]
+        looked, listed, mass, kl = rows[:, best]
         if looked and listed == looked:  # where only some list all, these are a selection
             others[name] = (float(mass / listed), float(kl / listed))
     gain = float(gains[best])
@@ -146,14 +146,14 @@ def _other_gain(summary: Summary, role: str) -> float:
 
     A copy of the role at another temperature is no other explanation.
     """
-    gains = [0.0]
+    gains, copies = [0.0], _copies(summary, role)
     for question, state in summary.questions.items():
         if question.sampler == role:
             sides = ((question.p, "log_p_over_s"), (question.q, "log_q_over_s"))
             gains += [
                 state.total(term)
                 for other, term in sides
-                if other != role and (role, other) not in _copies(summary, role)
+                if other != role and (role, other) not in copies
             ]
     return max(gains)
 
@@ -193,7 +193,7 @@ def _temperature(summary: Summary, role: str, fit: Fit, log_p: float) -> Finding
         code=code,
         severity="error",
         certainty="beyond-chance",
-        questions=_sampled_by(summary, role),
+        questions=sampled_by(summary, role),
         claim=(
             f"{role} did not draw as its log-probs say: within its logged heads {fit.count} "
             f"tokens fall as at temperature {spoken(fit)} of these log-probs. Its "
@@ -236,7 +236,7 @@ def _truncated(summary: Summary, role: str, cut: Cut, fit: Fit | None, log_p: fl
         code="sampler-truncated",
         severity="error",
         certainty="beyond-chance",
-        questions=_sampled_by(summary, role),
+        questions=sampled_by(summary, role),
         claim=claim,
         numbers={
             "rule": cut.rule,
@@ -297,7 +297,3 @@ def _corrected(summary: Summary, role: str, cut: Cut) -> tuple[dict[str, float],
                 f"the raw log-probs says {k1:.4g}. {decided(k1, right)}"
             ).strip()
     return {}, f"Every ratio of {role} leaves the rest out."
-
-
-def _sampled_by(summary: Summary, sampler: str) -> tuple[str, ...]:
-    return tuple(str(question) for question in summary.questions if question.sampler == sampler)

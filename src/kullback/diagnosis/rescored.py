@@ -22,13 +22,14 @@ TELLS = 0.05  # share from which a question is named: it is one at least
 
 def diagnose_rescored(summary: Summary) -> Diagnosis:
     """The noise of each role's log-probs, where the same tokens behind the same prefix show it."""
-    checks = []
-    for role in summary.columns:
-        seen = _seen(summary, role)
-        checks.append(_judged(summary, role, seen) if seen else _not_possible(summary, role))
-    found = noises(summary)
+    seen = {role: _seen(summary, role) for role in summary.columns}
+    checks = {
+        role: _judged(summary, role, one) if one else _not_possible(summary, role)
+        for role, one in seen.items()
+    }
+    found = {r: one.noise for r, one in seen.items() if one and checks[r].status == "failed"}
     findings = (_finding(summary, found),) if found else ()
-    return Diagnosis(findings, tuple(checks))
+    return Diagnosis(findings, tuple(checks.values()))
 
 
 def noises(summary: Summary) -> dict[str, float]:

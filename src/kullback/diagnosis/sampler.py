@@ -18,6 +18,7 @@ from kullback.diagnosis.sampler_tests import (
     cause,
     chance,
     failing,
+    sampled_by,
     sampler_tests,
     scored,
 )
@@ -125,10 +126,6 @@ def diagnose_sampler(summary: Summary) -> Diagnosis:
     return Diagnosis(tuple(findings), tuple(checks))
 
 
-def _sampled_by(summary: Summary, sampler: str) -> tuple[str, ...]:
-    return tuple(str(question) for question in summary.questions if question.sampler == sampler)
-
-
 def _or_else(role: str, tests: tuple[SamplerTest, ...], failed: tuple[SamplerTest, ...]) -> str:
     """What else it can be where one of several policies alone finds the tokens too likely.
 
@@ -153,7 +150,7 @@ def _bound_finding(summary: Summary, tests: list[SamplerTest], or_else: str) -> 
         code="negative-beyond-chance",
         severity="error",
         certainty="beyond-chance",
-        questions=_sampled_by(summary, worst.sampler),
+        questions=sampled_by(summary, worst.sampler),
         claim=(
             f"{question} came out at {value:.4g} nats per token over {worst.count} tokens. Had "
             f"{worst.sampler} sampled them, a sum this low would have a probability of at most "
@@ -208,7 +205,7 @@ def _mean_finding(summary: Summary, test: SamplerTest) -> Finding:
         code="sampler-mismatch",
         severity="error",
         certainty="beyond-chance",
-        questions=_sampled_by(summary, test.sampler),
+        questions=sampled_by(summary, test.sampler),
         claim=(
             f"The tokens were not drawn from the distribution that {test.sampler} logged: {what} "
             f"is {test.mean:+.3g} over {test.count} prefixes ({test.z:+.1f} standard errors), "
@@ -230,7 +227,7 @@ def _within_finding(summary: Summary, test: SamplerTest) -> Finding:
         code="sampler-mismatch",
         severity="error",
         certainty="beyond-chance",
-        questions=_sampled_by(summary, test.sampler),
+        questions=sampled_by(summary, test.sampler),
         claim=(
             f"The tokens were not drawn from the distribution that {test.sampler} logged: {what} "
             f"them so much better that it happens with a probability of at most "
@@ -249,7 +246,7 @@ def _bet_finding(summary: Summary, tests: list[SamplerTest], or_else: str) -> Fi
         code="sampler-mismatch",
         severity="error",
         certainty="beyond-chance",
-        questions=_sampled_by(summary, worst.sampler),
+        questions=sampled_by(summary, worst.sampler),
         claim=(
             f"{worst.other} finds these {worst.count} tokens likelier than it could if "
             f"{worst.sampler} had sampled them: a bet of a tenth of the stake on {worst.other} at "
@@ -284,7 +281,7 @@ def _openings_finding(summary: Summary, test: SamplerTest) -> Finding:
         code="sampler-mismatch",
         severity="error",
         certainty="beyond-chance",
-        questions=_sampled_by(summary, test.sampler),
+        questions=sampled_by(summary, test.sampler),
         claim=(
             f"{state.alike} of {state.pairs} pairs of sequences begin alike, with {state.tokens} "
             f"tokens in all that {test.sampler} gives a surprise of {state.surprise:.4g} nats. "

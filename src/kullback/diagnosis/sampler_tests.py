@@ -278,6 +278,11 @@ def _rounding(column: ColumnState, state: SamplerState, kind: str, count: int) -
     return FLOAT32_FLOOR + _rounded(column) / column.tokens + BFLOAT16 * entropy
 
 
+def sampled_by(summary: Summary, sampler: str) -> tuple[str, ...]:
+    """The questions whose tokens a role is said to have sampled."""
+    return tuple(str(question) for question in summary.questions if question.sampler == sampler)
+
+
 def failing(tests: tuple[SamplerTest, ...]) -> tuple[SamplerTest, ...]:
     """The tests that fail, at a level shared out so that a report errs in one per cent at most."""
     return tuple(test for test in tests if test.log_p + test.slack < log(ALPHA / len(tests)))

@@ -16,14 +16,8 @@ USUAL = 0.6  # share of the prompts that have the usual number of sequences, at 
 FEWEST = 3  # prompts with fewer; one or two are where a file was cut
 SHARE = 0.02  # of all prompts, likewise
 FEWEST_ALIKE = 20  # rewards; fewer are equal by chance
-CUT_OFF = (
-    "length",
-    "max",
-    "trunc",
-    "abort",
-    "limit",
-    "timeout",
-)  # in the reason of unfinished ones
+# In the reason of those that were not finished.
+CUT_OFF = ("length", "max", "trunc", "abort", "limit", "timeout")
 
 COST = (
     "If they were left out for what was sampled (too long, without reward, all of one prompt "
@@ -104,7 +98,7 @@ def _mixed(summary: Summary) -> Diagnosis:
         reason = "no reward of two values is logged per row, by prompt: read it (--by reward)"
         return Diagnosis((), (Check(CODE, subject, "not-possible", reason),))
     equal = int((several & (counts * squares - sums * sums <= 1e-9 * counts * squares)).sum())
-    log_p = sum(log1p(-(2.0 ** (1 - n))) for n in counts[several] if n >= 2)
+    log_p = sum(log1p(-(2.0 ** (1 - n))) for n in counts[several])
     told = f"{equal} of {int(several.sum())} prompts have rewards that are all equal"
     if equal or log_p >= log(ALPHA):
         return Diagnosis((), (Check(CODE, subject, "passed", told),))

@@ -77,12 +77,13 @@ def fitted(state: TemperedState) -> Fit | None:
     if not count or not np.isfinite(sums).all():
         return None
     first, chosen = state.by_group("first")[filled], state.by_group("chosen")[filled]
-    node = int(log_likelihoods(state).argmax())
+    gains = log_likelihoods(state)
+    node = int(gains.argmax())
     if node in (0, NODES - 2, NODES - 1):
         return Fit(
             temperature=float(1 / EXPONENTS[node]),
             error=np.nan,
-            gain=float(log_likelihoods(state)[node]),
+            gain=float(gains[node]),
             count=count,
             first=float(first.sum()) / count,
             expected=float(sums[FIRSTS][node].sum()) / count,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.columns import Columns, Place, is_sentinel
+from kullback.formulas.k_family import k3
 from kullback.question import Question
 
 KINDS = 8  # last ids kept apart, the commonest: of most rows it is one
@@ -123,7 +124,7 @@ def _edges(
     told &= ~(is_sentinel(p) | is_sentinel(q))
     places, kinds, log_r = places[told], kinds[told], q[told] - p[told]
     squares = np.minimum(log_r * log_r, CUT)
-    terms = (squares, squares * squares, -log_r, np.expm1(log_r) - log_r)
+    terms = (squares, squares * squares, -log_r, k3(log_r))
     tokens = np.bincount(kinds, minlength=count)
     sums = [np.bincount(kinds, term, minlength=count) for term in terms]
     first = np.full(count, len(columns))

@@ -21,8 +21,7 @@ CUTS = tuple(zip(RULES, (RANKS, MASSES, SHARES), strict=True))
 PLACES = tuple((rule, cut) for rule, cuts in CUTS for cut in cuts)
 TERMS = ("told", "expected", "log_kept", "size", "firsts", "expected_firsts")
 ROW = {name: i for i, name in enumerate(TERMS)}
-BOTH = ("looked", "listed", "kept_p", "kept_q", "kl")
-BOTH_ROW = {name: i for i, name in enumerate(BOTH)}
+BOTH = ("looked", "listed", "kept", "kl")
 TINY = 1e-300  # the smallest mass kept: of what is no distribution
 EVERY = 16  # tokens of a sequence, of which one prefix is looked at under the other roles
 
@@ -44,7 +43,7 @@ class CutState:
         longest: Entries of the longest head.
         others: By other role, the rows of ``BOTH`` over every 16th prefix of a sequence: how many
             of them reach to the cut, and at how many the other role lists all that it keeps; over
-            these, the sums of the mass kept of either role and of KL(what is kept of the
+            these, the sums of the mass kept of the other role and of KL(what is kept of the
             sampler‖the other role).
         deepest: By rule, how far the draws went: the tokens that are likelier, their mass, and
             −log p less that of the likeliest; of a token outside its head, as far as that goes.
@@ -64,7 +63,7 @@ class CutState:
         sums, deepest = np.zeros((len(TERMS), len(PLACES))), np.zeros(len(RULES))
         heads = {name: head for name, head in columns.top_k.items() if name != role}
         others = {name: np.zeros((len(BOTH), len(PLACES))) for name in heads}
-        position = np.arange(len(columns)) - np.repeat(columns.starts, columns.lengths)
+        position = columns.position_of_token
         prefixes, longest, rounded = 0, 0, True
         for piece in drawn(columns, role):
             logs, listed, place = (one[piece.told] for one in piece[3:])
@@ -202,4 +201,4 @@ def _both(
     p, q = (np.where(inside, np.exp(one), 0.0) for one in (log_p, log_q))
     mass = p.sum(axis=1)
     kl = (p * (log_p - log_q)).sum(axis=1) / mass - np.log(mass)
-    return looked, len(mass), float(mass.sum()), float(q.sum()), float(kl.sum())
+    return looked, len(mass), float(q.sum()), float(kl.sum())

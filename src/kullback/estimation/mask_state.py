@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kullback.columns import Columns, Place, is_sentinel
+from kullback.columns import Columns, Place
+from kullback.estimation.role_sums import Logged, added, scored
 from kullback.levels import segment_sums
 
 KINDS = 20  # last ids kept apart, the commonest
@@ -68,7 +69,7 @@ class MaskState:
     holes: int
     endings: dict[int, Ending]
     behind: dict[int, Ending]
-    left: dict[str, tuple[int, float]]
+    left: dict[str, Logged]
     first: Place | None
 
     @classmethod
@@ -96,7 +97,7 @@ class MaskState:
             holes=int(holes.sum()),
             endings=endings,
             behind=after,
-            left={role: _sum(values[behind]) for role, values in columns.log_probs.items()},
+            left={role: scored(values[behind]) for role, values in columns.log_probs.items()},
             first=columns.place(int(behind[0])) if len(behind) else None,
         )
 
@@ -106,11 +107,6 @@ class MaskState:
         return self.total.sequences
 
     def __add__(self, other: MaskState) -> MaskState:
-        left = {
-            role: (count + other.left[role][0], total + other.left[role][1])
-            for role, (count, total) in self.left.items()
-            if role in other.left
-        }
         return replace(
             self,
             total=self.total + other.total,
@@ -119,7 +115,7 @@ class MaskState:
             holes=self.holes + other.holes,
             endings=_both(self.endings, other.endings),
             behind=_both(self.behind, other.behind),
-            left=other.left | self.left | left,
+            left=added(self.left, other.left),
             first=self.first or other.first,
         )
 
@@ -177,8 +173,3 @@ def _ending(sizes: NDArray[np.int64], inside: NDArray[np.bool_]) -> Ending:
         furthest,
         int((sizes[1] == furthest).sum()),
     )
-
-
-def _sum(values: NDArray[np.float64]) -> tuple[int, float]:
-    kept = values[np.isfinite(values) & ~is_sentinel(values) & (values != 0)]
-    return len(kept), float(kept.sum(dtype=np.float64))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.columns import Columns, Place, is_sentinel
+from kullback.estimation.role_sums import Logged, added, logged
 from kullback.levels import segment_sums
 
 COMPARED = 32  # tokens of two openings that are compared, at most
@@ -41,7 +42,7 @@ class OpeningState:
     scored: int
     elsewhere: int
     kinds: Counter[int | None]
-    others: dict[str, tuple[int, float]]
+    others: dict[str, Logged]
     first: Place | None
 
     @classmethod
@@ -73,9 +74,9 @@ class OpeningState:
         return cls(
             opened=len(runs),
             tokens=len(places),
-            kinds=_kinds(columns, runs),
+            kinds=kinds_of(columns, runs),
             others={
-                other: _sum(columns.log_probs[other][places])
+                other: logged(columns.log_probs[other][places])
                 for other in columns.log_probs
                 if other != role
             },
@@ -84,16 +85,11 @@ class OpeningState:
         )
 
     def __add__(self, other: OpeningState) -> OpeningState:
-        both = {
-            role: (count + other.others.get(role, (0, 0.0))[0], total + other.others[role][1])
-            for role, (count, total) in self.others.items()
-            if role in other.others
-        }
         counted = ("sequences", "opened", "tokens", "scored", "elsewhere")
         return replace(
             self,
             kinds=Counter(dict((self.kinds + other.kinds).most_common(KINDS))),
-            others=other.others | self.others | both,
+            others=added(self.others, other.others),
             first=self.first or other.first,
             **{name: getattr(self, name) + getattr(other, name) for name in counted},
         )
@@ -106,16 +102,12 @@ def _runs(columns: Columns, flags: NDArray[np.bool_]) -> list[NDArray[np.int64]]
     return np.split(places, cuts) if len(places) else []
 
 
-def _kinds(columns: Columns, runs: list[NDArray[np.int64]]) -> Counter[int | None]:
+def kinds_of(columns: Columns, runs: list[NDArray[np.int64]]) -> Counter[int | None]:
+    """How many runs have the same ids, by a hash of these; None without ids."""
     if columns.tokens is None:
         return Counter({None: len(runs)})
     found = Counter(zlib.crc32(columns.tokens[run].astype("<i8").tobytes()) for run in runs)
     return Counter(dict(found.most_common(KINDS)))
-
-
-def _sum(values: NDArray[np.float64]) -> tuple[int, float]:
-    kept = values[np.isfinite(values) & ~is_sentinel(values)]
-    return len(kept), float(kept.sum(dtype=np.float64))
 
 
 @dataclass(frozen=True, slots=True)

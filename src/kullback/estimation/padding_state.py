@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +99,8 @@ class PaddingState:
         inner: dict[tuple[str, float, int | None], Inner] = {}
         starts, ends = columns.starts, columns.ends
         for role, values in columns.log_probs.items():
-            first, last = _runs(columns, values)
+            ids = [] if columns.tokens is None else [columns.tokens]
+            first, last = repeated(columns, values, *ids)
             sequence = np.searchsorted(ends, first, side="right")
             begins, closes = first == starts[sequence], last == ends[sequence] - 1
             edges = {"begin": np.flatnonzero(begins), "end": np.flatnonzero(closes)}
@@ -146,13 +148,13 @@ def _identity(columns: Columns, token: np.integer) -> int | None:
     return None if columns.tokens is None else int(columns.tokens[token])
 
 
-def _runs(
-    columns: Columns, values: NDArray[np.float64]
+def repeated(
+    columns: Columns, *values: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first and the last token of each run: in the mask, of one sequence, all alike."""
-    like = columns.mask[1:] & columns.mask[:-1] & (values[1:] == values[:-1])
-    if columns.tokens is not None:
-        like &= columns.tokens[1:] == columns.tokens[:-1]
+    """The first and the last token of each run: in the mask, of one sequence, alike in each."""
+    like = columns.mask[1:] & columns.mask[:-1]
+    for each in values:
+        like &= each[1:] == each[:-1]
     borders = columns.ends[:-1]
     like[borders[(borders > 0) & (borders < len(columns))] - 1] = False
     edges = np.diff(like.astype(np.int8), prepend=0, append=0)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kullback.columns import Columns
 from kullback.estimation.ratios import Ratios
+from kullback.formulas.k_family import k3
 from kullback.levels import segment_sums
 from kullback.question import Question
 
@@ -106,7 +107,7 @@ class RejectionState:
             {name: Kept.of(inside[name], outside[name]) for name in STATISTICS},
             len(masked),
             float(-masked.sum()),
-            float((np.expm1(masked) - masked).sum()),
+            float(k3(masked).sum()),
         )
 
     def __add__(self, other: RejectionState) -> RejectionState:

@@ -95,7 +95,7 @@ def _both_headed(columns: Columns, pair: Pair) -> bool:
 
 def _of_heads(columns: Columns, pair: Pair) -> tuple[NDArray[np.int64], dict[str, NDArray[Any]]]:
     """The prefixes looked at, and the terms of their heads."""
-    position = np.arange(len(columns)) - np.repeat(columns.starts, columns.lengths)
+    position = columns.position_of_token
     chosen = np.flatnonzero(columns.mask & (position % EVERY == 0))
     a, b = (
         TopK(columns.top_k[role].ids[chosen], columns.top_k[role].log_probs[chosen])

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kullback.columns import Columns, Place, is_sentinel
 from kullback.estimation.terms import BLOCK
+from kullback.formulas.k_family import k3
 
 FIRST = (0, 1)  # what the first step may be called
 COMPARED = ("old", "rollout", "current", "reference")  # roles that can be equal there
@@ -24,7 +25,6 @@ class Apart:
         tokens: Tokens with both log-probs.
         differing: Those with two different ones.
         total: Sum of d.
-        squares: Sum of d².
         k3: Sum of e^d − 1 − d.
         first: Where the first of those that differ stands.
     """
@@ -32,7 +32,6 @@ class Apart:
     tokens: int
     differing: int
     total: float
-    squares: float
     k3: float
     first: Place | None
 
@@ -41,7 +40,6 @@ class Apart:
             self.tokens + other.tokens,
             self.differing + other.differing,
             self.total + other.total,
-            self.squares + other.squares,
             self.k3 + other.k3,
             self.first or other.first,
         )
@@ -92,13 +90,13 @@ def _of_step(columns: Columns, step: int) -> NDArray[np.bool_]:
     steps = columns.labels.get("step")
     if steps is not None and steps.dtype.kind in "iuf":
         return np.asarray(steps == step)
-    none = np.zeros(len(columns.lengths), dtype=bool)
+    throughout = np.zeros(len(columns.lengths), dtype=bool)
     if columns.versions is None or steps is not None or not len(columns):
-        return none
+        return throughout
     filled = columns.lengths > 0
     other = (columns.versions != step).astype(np.int64)
-    none[filled] = np.add.reduceat(other, columns.starts[filled]) == 0
-    return none
+    throughout[filled] = np.add.reduceat(other, columns.starts[filled]) == 0
+    return throughout
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what overflows tells nothing
@@ -110,7 +108,6 @@ def _apart(columns: Columns, a: str, b: str, tokens: NDArray[np.int64]) -> Apart
         tokens=int(used.sum()),
         differing=int((d != 0).sum()),
         total=float(d.sum()),
-        squares=float((d * d).sum()),
-        k3=float(np.maximum(np.expm1(d) - d, 0.0).sum()),
+        k3=float(k3(d).sum()),
         first=columns.place(int(tokens[(d != 0).argmax()])) if d.any() else None,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.columns import Columns, Place, is_sentinel
+from kullback.estimation.opening_state import KINDS, kinds_of
+from kullback.estimation.role_sums import Logged, added, scored
 from kullback.levels import segment_sums
 
 SHORTEST = 3  # tokens; a sure policy has shorter ones
-KINDS = 100  # stretches kept apart; beyond, the commonest are known well enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class StretchState:
     scored: int
     elsewhere: int
     kinds: Counter[int | None]
-    others: dict[str, tuple[int, float]]
+    others: dict[str, Logged]
     first: Place | None
 
     @classmethod
@@ -74,12 +74,12 @@ class StretchState:
             tokens=len(stretch),
             missing=int(np.isnan(values[stretch]).sum()),
             sentinel=int(is_sentinel(values[stretch]).sum()),
-            own=_sum(values[stretch])[1],
+            own=scored(values[stretch])[1],
             scored=int(np.count_nonzero(plain)),
             elsewhere=elsewhere,
-            kinds=_kinds(columns, runs),
+            kinds=kinds_of(columns, runs),
             others={
-                other: _sum(theirs[stretch])
+                other: scored(theirs[stretch])
                 for other, theirs in columns.log_probs.items()
                 if other != role
             },
@@ -87,17 +87,12 @@ class StretchState:
         )
 
     def __add__(self, other: StretchState) -> StretchState:
-        both = {
-            role: (count + other.others[role][0], total + other.others[role][1])
-            for role, (count, total) in self.others.items()
-            if role in other.others
-        }
         counted = ("sequences", "stretched", "runs", "tokens", "missing", "sentinel", "own",
                    "scored", "elsewhere")  # fmt: skip
         return replace(
             self,
             kinds=Counter(dict((self.kinds + other.kinds).most_common(KINDS))),
-            others=other.others | self.others | both,
+            others=added(self.others, other.others),
             first=self.first or other.first,
             **{name: getattr(self, name) + getattr(other, name) for name in counted},
         )
@@ -127,15 +122,3 @@ def _within(
     # What is left has a scored token of its sequence on either side, so no run crosses an end.
     edges = np.diff(flags.astype(np.int8), prepend=0, append=0)
     return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
-
-
-def _kinds(columns: Columns, runs: list[NDArray[np.int64]]) -> Counter[int | None]:
-    if columns.tokens is None:
-        return Counter({None: len(runs)} if runs else {})
-    found = Counter(zlib.crc32(columns.tokens[run].astype("<i8").tobytes()) for run in runs)
-    return Counter(dict(found.most_common(KINDS)))
-
-
-def _sum(values: NDArray[Any]) -> tuple[int, float]:
-    kept = values[np.isfinite(values) & ~is_sentinel(values) & (values != 0)]
-    return len(kept), float(kept.sum(dtype=np.float64))

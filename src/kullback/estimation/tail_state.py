@@ -6,10 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kullback.columns import Columns, Place, is_sentinel
-from kullback.estimation.padding_state import NAMED, SHORTEST
+from kullback.columns import Columns, is_sentinel
+from kullback.estimation.padding_state import SHORTEST, Runs, repeated
 
 KINDS = 20  # ids kept apart, the commonest
 
@@ -19,35 +18,17 @@ class Tail:
     """The runs of one id at one end of sequences. ``a + b`` is that of both.
 
     Args:
-        shapes: How many there are, by the length of the sequence and that of the run in it.
+        runs: The runs.
         gains: By role, what bets win that the run goes on, in nats: at each token from the third
             on, on (1 + p)/2 where the role says p.
-        places: Where the first of them begin.
     """
 
-    shapes: Counter[tuple[int, int]]
+    runs: Runs
     gains: dict[str, float]
-    places: tuple[Place, ...]
 
     def __add__(self, other: Tail) -> Tail:
         both = {role: gain + other.gains.get(role, 0.0) for role, gain in self.gains.items()}
-        places = (self.places + other.places)[:NAMED]
-        return Tail(self.shapes + other.shapes, other.gains | both, places)
-
-    @property
-    def sequences(self) -> int:
-        """Sequences that have one and are not all of it."""
-        return sum(count for (width, length), count in self.shapes.items() if length < width)
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of all of them."""
-        return sum(length * count for (_, length), count in self.shapes.items())
-
-    @property
-    def widths(self) -> set[int]:
-        """The lengths of the sequences, run included."""
-        return {width for width, _ in self.shapes}
+        return Tail(self.runs + other.runs, other.gains | both)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +48,7 @@ class TailState:
         """The runs of one batch; none without ids."""
         if columns.tokens is None:
             return cls({}, Counter())
-        first, last = _runs(columns, columns.tokens)
+        first, last = repeated(columns, columns.tokens)
         sequence = np.searchsorted(columns.ends, first, side="right")
         starts = columns.starts
         begins, closes = first == starts[sequence], last == columns.ends[sequence] - 1
@@ -77,7 +58,8 @@ class TailState:
                 at, a, b = int(sequence[i]), int(first[i]), int(last[i])
                 shape = (int(columns.lengths[at]), b - a + 1)
                 place = columns.place_in(at, a - int(starts[at]))
-                one = Tail(Counter([shape]), _gains(columns, a + SHORTEST, b + 1), (place,))
+                runs = Runs(Counter([shape]), (place,))
+                one = Tail(runs, _gains(columns, a + SHORTEST, b + 1))
                 kind = (side, int(columns.tokens[a]))
                 tails[kind] = tails[kind] + one if kind in tails else one
         ids, counts = np.unique(columns.tokens[first[~begins & ~closes]], return_counts=True)
@@ -93,28 +75,17 @@ class TailState:
     def stopped(self, side: str, identity: int) -> int:
         """Runs of this id that stop before their sequence does."""
         far = self.tails.get(("end" if side == "begin" else "begin", identity))
-        return self.inner[identity] + (far.sequences if far else 0)
+        return self.inner[identity] + (far.runs.sequences if far else 0)
 
 
 def _most(tails: dict[tuple[str, int], Tail]) -> dict[tuple[str, int], Tail]:
-    kept = sorted(tails.items(), key=lambda item: (-item[1].shapes.total(), item[0]))
+    kept = sorted(tails.items(), key=lambda item: (-item[1].runs.shapes.total(), item[0]))
     return dict(kept[:KINDS])
 
 
 def _commonest(counts: Counter[int]) -> Counter[int]:
     kept = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return Counter(dict(kept[: 10 * KINDS]))
-
-
-def _runs(
-    columns: Columns, tokens: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first and the last token of each run of one id: counted, and of one sequence."""
-    like = columns.mask[1:] & columns.mask[:-1] & (tokens[1:] == tokens[:-1])
-    borders = columns.ends[:-1]
-    like[borders[(borders > 0) & (borders < len(columns))] - 1] = False
-    edges = np.diff(like.astype(np.int8), prepend=0, append=0)
-    return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
 
 
 def _gains(columns: Columns, start: int, stop: int) -> dict[str, float]:

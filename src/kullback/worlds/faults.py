@@ -95,7 +95,7 @@ def overwritten(columns: Columns, role: str, value: float, every: int = 50) -> C
 
 def shifted_by_one(columns: Columns, role: str) -> Columns:
     """Each log-prob of a role stands one token late; the last of a sequence comes first."""
-    position, length = _positions(columns), np.repeat(columns.lengths, columns.lengths)
+    position, length = columns.position_of_token, np.repeat(columns.lengths, columns.lengths)
     before = np.arange(len(columns)) - position + (position - 1) % length
     return rewritten(columns, role, lambda log_p: log_p[before])
 
@@ -105,13 +105,13 @@ def misaligned(columns: Columns, role: str) -> Columns:
     following = np.roll(np.arange(len(columns.lengths)), -1)
     start = np.repeat(columns.starts[following], columns.lengths)
     length = np.repeat(columns.lengths[following], columns.lengths)
-    place = start + _positions(columns) % length
+    place = start + columns.position_of_token % length
     return rewritten(columns, role, lambda log_p: log_p[place])
 
 
 def prompt_counted(columns: Columns, sampler: str, tokens: int = 8) -> Columns:
     """The first 8 tokens are the prompt: the engine, which did not sample them, wrote zeros."""
-    prompt = _positions(columns) < tokens
+    prompt = columns.position_of_token < tokens
     return rewritten(columns, sampler, lambda log_p: np.where(prompt, 0.0, log_p))
 
 
@@ -121,7 +121,7 @@ def prompt_scored(columns: Columns, tokens: int = 8) -> Columns:
     keys, first = np.unique(columns.clusters, return_index=True)
     source = first[np.searchsorted(keys, columns.clusters)]
     shared = np.minimum(np.minimum(columns.lengths, columns.lengths[source]), tokens)
-    begins = _positions(columns) < np.repeat(shared, columns.lengths)
+    begins = columns.position_of_token < np.repeat(shared, columns.lengths)
     moved = np.repeat(columns.starts[source] - columns.starts[sequences], columns.lengths)
     place = np.arange(len(columns)) + np.where(begins, moved, 0)
     assert columns.tokens is not None
@@ -146,7 +146,7 @@ def environment_counted(
 
     Their ids differ each time, and the others give them three nats less than what stood there.
     """
-    position, ids = _positions(columns), columns.tokens
+    position, ids = columns.position_of_token, columns.tokens
     assert ids is not None
     length = np.repeat(columns.lengths, columns.lengths)
     turn = (position >= 4) & (position < 4 + tokens) & (length > 4 + tokens)
@@ -230,10 +230,6 @@ def rounded_to_bf16(log_p: NDArray[Any]) -> NDArray[np.float64]:
     odd = (bits >> np.uint32(16)) & np.uint32(1)
     kept = (bits + np.uint32(0x7FFF) + odd) & np.uint32(0xFFFF0000)
     return kept.view(np.float32).astype(np.float64)
-
-
-def _positions(columns: Columns) -> NDArray[np.int64]:
-    return np.arange(len(columns)) - np.repeat(columns.starts, columns.lengths)
 
 
 def _sampled(alter: Callable[[Table], Table]) -> Inject:

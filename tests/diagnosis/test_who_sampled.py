@@ -28,7 +28,7 @@ def verdicts(columns) -> dict[str, str]:
 
 @pytest.mark.parametrize("role", LOOP.roles)
 def test_whoever_samples_is_never_excluded_and_who_is_far_away_is(role):
-    """The log says rollout in all cases; the entropies are of each role's own table."""
+    """The log says rollout in all cases, and no entropy is logged."""
     drawn = drawn_from(LOOP, rng(), LOOP.log_probs[role])
     told = verdicts(replace(drawn, entropy={}))
     assert told[role] == "cannot-tell"

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.columns import Columns, Place, is_sentinel
-from kullback.estimation.terms import BLOCK
-from kullback.formulas.k_family import k3
+from kullback.estimation.terms import BLOCK, summed_k3
 
 FIRST = (0, 1)  # what the first step may be called
 COMPARED = ("old", "rollout", "current", "reference")  # roles that can be equal there
@@ -108,6 +107,6 @@ def _apart(columns: Columns, a: str, b: str, tokens: NDArray[np.int64]) -> Apart
         tokens=int(used.sum()),
         differing=int((d != 0).sum()),
         total=float(d.sum()),
-        k3=float(k3(d).sum()),
+        k3=float(summed_k3(d, np.expm1(d)).sum()),
         first=columns.place(int(tokens[(d != 0).argmax()])) if d.any() else None,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
+from kullback.diagnosis.finding import Diagnosis, Finding, decided
 from kullback.estimation.stretch_state import SHORTEST, StretchState
 from kullback.estimation.summary import Summary
 from kullback.question import Question
@@ -62,8 +62,8 @@ def diagnose_environment(summary: Summary) -> Diagnosis:
     """Stretches of log-probs that are 0, missing or one whole number, which others scored."""
     if blank_inside(summary):
         finding = _blank(summary)
-        return Diagnosis((finding,), (Check(CODE, "the dump", "failed", finding.claim),))
-    findings, checks = [], []
+        return Diagnosis.failed(finding, "the dump", finding.claim)
+    found = Diagnosis()
     holes = (
         f"; {summary.masks.holed} of {summary.masks.sequences} sequences have masked tokens "
         f"between counted ones, {summary.masks.holes} in all"
@@ -73,14 +73,13 @@ def diagnose_environment(summary: Summary) -> Diagnosis:
     for role, state in summary.stretches.items():
         told = f"{state.runs} stretches of {SHORTEST} tokens or more were not scored{holes}"
         if unscored_inside(summary, role):
-            findings.append(_finding(summary, role, state))
-            status = "failed"
+            found += Diagnosis.failed(_finding(summary, role, state), role, told)
         elif state.runs and _many(state):
-            status, told = "not-possible", f"{told}: another's turn, or tokens that are certain"
+            told += ": another's turn, or tokens that are certain"
+            found += Diagnosis.not_possible(CODE, role, told)
         else:
-            status = "passed"
-        checks.append(Check(CODE, role, status, told))
-    return Diagnosis(tuple(findings), tuple(checks))
+            found += Diagnosis.passed(CODE, role, told)
+    return found
 
 
 def _blank(summary: Summary) -> Finding:
@@ -146,7 +145,7 @@ def _cost(summary: Summary, role: str, state: StretchState) -> str:
         whole = summary.questions.get(Question(role, other))
         known = not state.missing and not state.sentinel and count == state.tokens
         if whole is not None and known and whole.tokens > count:
-            with_them = whole.total("k1") / whole.tokens
+            with_them = whole.mean("k1")
             without = (whole.total("k1") - state.own + total) / (whole.tokens - count)
             return (
                 f"With them {whole.question} is {with_them:.4g} nats per token by k1, without "

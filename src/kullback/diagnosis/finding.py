@@ -172,6 +172,21 @@ class Diagnosis:
         order = sorted(findings, key=lambda f: -SEVERITIES.index(f.severity))
         return Diagnosis(tuple(order), self.checks + other.checks)
 
+    @classmethod
+    def passed(cls, code: str, subject: str, reason: str) -> Diagnosis:
+        """One thing was looked for and is not there."""
+        return cls((), (Check(code, subject, "passed", reason),))
+
+    @classmethod
+    def not_possible(cls, code: str, subject: str, reason: str) -> Diagnosis:
+        """One thing could not be looked for; the reason says what to log."""
+        return cls((), (Check(code, subject, "not-possible", reason),))
+
+    @classmethod
+    def failed(cls, finding: Finding, subject: str, reason: str) -> Diagnosis:
+        """One thing was looked for and found."""
+        return cls((finding,), (Check(finding.code, subject, "failed", reason),))
+
     @property
     def accused(self) -> bool:
         """Whether any finding accuses."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kullback.diagnosis.finding import Check, Diagnosis, Finding
+from kullback.diagnosis.finding import Diagnosis, Finding
 from kullback.estimation.opening_state import OpeningState
 from kullback.estimation.summary import Summary
 
@@ -51,19 +51,18 @@ def diagnose_openings(summary: Summary) -> Diagnosis:
     """Openings of log-probs that are 0 or missing for one role, or for all of them."""
     if opens_blank(summary):
         finding = _blank(summary)
-        return Diagnosis((finding,), (Check(CODE, "the dump", "failed", finding.claim),))
-    findings, checks = [], []
+        return Diagnosis.failed(finding, "the dump", finding.claim)
+    found = Diagnosis()
     for role, state in summary.openings.items():
         told = f"{state.opened} of {state.sequences} sequences begin with tokens it did not score"
         if opens_unscored(summary, role):
-            findings.append(_finding(summary, role, state))
-            status = "failed"
+            found += Diagnosis.failed(_finding(summary, role, state), role, told)
         elif _opens(state):
-            status, told = "not-possible", f"{told}: a prompt, or a beginning that is certain"
+            told += ": a prompt, or a beginning that is certain"
+            found += Diagnosis.not_possible(CODE, role, told)
         else:
-            status = "passed"
-        checks.append(Check(CODE, role, status, told))
-    return Diagnosis(tuple(findings), tuple(checks))
+            found += Diagnosis.passed(CODE, role, told)
+    return found
 
 
 def _blank(summary: Summary) -> Finding:

@@ -289,7 +289,7 @@ def _corrected(summary: Summary, role: str, cut: Cut) -> tuple[dict[str, float],
     for question, state in summary.questions.items():
         plain = question.p == question.sampler == role and state.tokens == cut.told
         if plain and not state.infinite and not state.missing:
-            k1 = state.total("k1") / state.tokens
+            k1 = state.mean("k1")
             right, is_at = k1 + cut.log_kept, "is" if cut.exact else "is at least"
             return {"k1_raw": k1, "k1_corrected": right}, (
                 f"KL({role} after the cut||{question.q}) {is_at} k1 plus the mean of −log kept "

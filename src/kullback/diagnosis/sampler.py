@@ -22,7 +22,6 @@ from kullback.diagnosis.sampler_tests import (
     sampler_tests,
     scored,
 )
-from kullback.estimation.interval import ratio_interval
 from kullback.estimation.opening_state import SharedState
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.sampler_state import ENTROPY_FLOOR
@@ -83,12 +82,7 @@ def sampler_check(summary: Summary, question: Question) -> SamplerCheck:
 def _missing_mass(state: QuestionState) -> tuple[float, float]:
     if state.infinite:  # the tokens left out have q/s = 0: without them the mean is another one
         return np.nan, np.nan
-    found = ratio_interval(
-        -state.by_group("q_over_s"),
-        state.by_group("tokens"),
-        effective=state.effective_clusters(),
-        confidence=0.95,
-    )
+    found = state.per_token(-state.by_group("q_over_s"))
     return found.mean, found.standard_error
 
 

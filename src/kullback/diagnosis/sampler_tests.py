@@ -365,12 +365,7 @@ def lead(summary: Summary, test: SamplerTest) -> tuple[float, float, float]:
     for question, state in summary.questions.items():
         if (question.p, question.q, question.sampler) == (test.sampler, test.other, test.sampler):
             gains, own = -state.by_group("raw_k1"), state.by_group("raw_k2")
-            found = ratio_interval(
-                gains - own,
-                state.by_group("tokens"),
-                effective=state.effective_clusters(),
-                confidence=0.95,
-            )
+            found = state.per_token(gains - own)
             z = found.mean / found.standard_error if found.standard_error > 0 else 0.0
             return float(gains.sum()) / state.tokens, float(own.sum()) / state.tokens, z
     return np.nan, np.nan, 0.0

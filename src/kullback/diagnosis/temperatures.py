@@ -129,7 +129,7 @@ def _cost(summary: Summary, pair: Pair) -> str:
     state = summary.questions.get(Question(*pair))
     if state is None or not state.tokens or state.infinite:
         return "What differs between the two is no drift: every ratio of them carries it."
-    value = state.total("k1") / state.tokens
+    value = state.mean("k1")
     return (
         f"k1 of {state.question} is {value:.4g} nats per token, hardly any of it drift. "
         f"{decided(value, 0.0)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
+from kullback.diagnosis.finding import Diagnosis, Finding, decided
 from kullback.estimation.opening_state import OpeningState
 from kullback.estimation.summary import Summary
 from kullback.question import Question
@@ -61,21 +61,19 @@ def _means(state: OpeningState) -> dict[str, float]:
 
 def diagnose_unscored(summary: Summary) -> Diagnosis:
     """Zeros in place of log-probs: in a whole column, or at the end of sequences."""
-    findings, checks = [], []
+    found = Diagnosis()
     for role, state in summary.columns.items():
         closing = summary.closings[role]
-        told = f"{closing.opened} of {closing.sequences} sequences end in a log-prob of 0"
         if never_scored(summary, role):
-            findings.append(_never(summary, role))
-            checks.append(Check(CODE, role, "failed", f"all {state.tokens} log-probs are 0"))
+            told = f"all {state.tokens} log-probs are 0"
+            found += Diagnosis.failed(_never(summary, role), role, told)
         elif rows := rows_unscored(summary, role):
-            findings.append(_rows(summary, role, rows))
             told = f"{rows} sequences have log-probs of 0 throughout"
-            checks.append(Check(CODE, role, "failed", told))
+            found += Diagnosis.failed(_rows(summary, role, rows), role, told)
         elif closes_unscored(summary, role):
-            findings.append(_last(summary, role, closing))
-            checks.append(Check(CODE, role, "failed", told))
-    return Diagnosis(tuple(findings), tuple(checks))
+            told = f"{closing.opened} of {closing.sequences} sequences end in a log-prob of 0"
+            found += Diagnosis.failed(_last(summary, role, closing), role, told)
+    return found
 
 
 def _never(summary: Summary, role: str) -> Finding:
@@ -141,7 +139,7 @@ def _cost(summary: Summary, role: str, other: str, state: OpeningState) -> str:
     whole = summary.questions.get(Question(other, role))
     if whole is None or whole.tokens <= count:
         return "Each adds all of the other role's log-prob to a sum."
-    with_them = whole.total("k1") / whole.tokens
+    with_them = whole.mean("k1")
     without = (whole.total("k1") - total) / (whole.tokens - count)
     return (
         f"With them {whole.question} is {with_them:.4g} nats per token by k1, without them "

@@ -142,7 +142,7 @@ def _pair(summary: Summary, p: str, q: str, sampler: str, confidence: float) -> 
     return PolicyPair(
         p=p,
         q=q,
-        plain=some.total("raw_k1") / some.tokens if some.tokens else float("nan"),
+        plain=some.mean("raw_k1"),
         token=None if token is None or p == sampler else from_state(token, "auto", confidence),
         own=None if own is None else from_state(own, "auto", confidence),
         weights_left=left,

@@ -33,7 +33,7 @@ def diagnose_endings(summary: Summary) -> Diagnosis:
             return _unknown(state)
         return _found(_never(summary, behind, uncounted[behind]))
     # An id that nobody scored may be padding, which is often the end's id again.
-    scored = min(uncounted.get(end, 0), max(count for count, _ in state.left.values()))
+    scored = min(uncounted.get(end, 0), max(left.count for left in state.left.values()))
     if scored >= max(FEWEST_UNCOUNTED, SEVERAL * state.sequences):
         return _found(_in_some(summary, end, scored))
     ended, short, cut = state.endings[end].sequences, *_without(state, end)
@@ -144,10 +144,11 @@ def _short(state: MaskState, end: int, short: int, told: str) -> Finding:
 def _cost(summary: Summary, uncounted: int) -> str:
     """What k1 of the first question would be with the ends that are not counted."""
     for question, whole in summary.questions.items():
-        (n, p), (m, q) = (summary.masks.left[role] for role in (question.p, question.q))
-        if question.weight == "none" and n == m and n >= uncounted and whole.tokens:
+        p, q = (summary.masks.left[role] for role in (question.p, question.q))
+        n = p.count
+        if question.weight == "none" and n == q.count and n >= uncounted and whole.tokens:
             without = whole.mean("k1")
-            with_them = (whole.total("k1") + p - q) / (whole.tokens + n)
+            with_them = (whole.total("k1") + p.total - q.total) / (whole.tokens + n)
             return (
                 f"With the {n} tokens behind {question} is {with_them:.4g} nats per token by k1, "
                 f"without them {without:.4g}. {decided(without, with_them)}"

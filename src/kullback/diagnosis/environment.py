@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kullback.diagnosis.finding import Diagnosis, Finding, decided
+from kullback.diagnosis.openings import DOUBTED, SELDOM, differ
 from kullback.estimation.stretch_state import SHORTEST, StretchState
 from kullback.estimation.summary import Summary
 from kullback.question import Question
@@ -10,11 +11,8 @@ from kullback.question import Question
 CODE = "mask-covers-environment"
 FEWEST_STRETCHES = 10  # below, chance can make them all of a sure policy's tokens
 FEWEST_SEQUENCES = 3  # that have one
-SELDOM = 0.01  # unscored tokens elsewhere, per scored one; a sure policy has more
-COMMONEST = 0.5  # share of stretches with the same ids: above, they may be a format that is certain
 SCORED = 0.5  # share of the tokens of which another role has a log-prob, if it scored them
 COPIES = {"rollout", "old", "current"}  # the same weights, or a few steps apart
-DOUBTED = -0.1  # nats: whoever scored such tokens gives them less than this, on average
 
 
 def unscored_inside(summary: Summary, role: str) -> bool:
@@ -30,7 +28,7 @@ def unscored_inside(summary: Summary, role: str) -> bool:
         return False
     if role in COPIES and COPIES & set(means):
         return True
-    return None not in state.kinds and max(state.kinds.values()) <= COMMONEST * state.runs
+    return differ(state.kinds, state.runs)
 
 
 def blank_inside(summary: Summary) -> bool:
@@ -39,9 +37,9 @@ def blank_inside(summary: Summary) -> bool:
     if len(states) < 2 or not all(map(_many, states)):
         return False
     first, *others = states
-    same = None in first.kinds or max(first.kinds.values()) > COMMONEST * first.runs
     alike = all(one.tokens == first.tokens for one in others)
-    return not same and alike and not any(n for one in states for n, _ in one.others.values())
+    seen = any(role.count for one in states for role in one.others.values())
+    return differ(first.kinds, first.runs) and alike and not seen
 
 
 def _many(state: StretchState) -> bool:
@@ -52,9 +50,9 @@ def _many(state: StretchState) -> bool:
 def _means(state: StretchState) -> dict[str, float]:
     """What the roles that scored the stretches give their tokens."""
     return {
-        other: total / count
-        for other, (count, total) in state.others.items()
-        if count > SCORED * state.tokens
+        other: one.total / one.count
+        for other, one in state.others.items()
+        if one.count > SCORED * state.tokens
     }
 
 
@@ -141,12 +139,12 @@ def _finding(summary: Summary, role: str, state: StretchState) -> Finding:
 
 def _cost(summary: Summary, role: str, state: StretchState) -> str:
     """What they do to k1 of the first question that takes the role as p."""
-    for other, (count, total) in state.others.items():
+    for other, theirs in state.others.items():
         whole = summary.questions.get(Question(role, other))
-        known = not state.missing and not state.sentinel and count == state.tokens
-        if whole is not None and known and whole.tokens > count:
+        known = not state.missing and not state.sentinel and theirs.count == state.tokens
+        if whole is not None and known and whole.tokens > theirs.count:
             with_them = whole.mean("k1")
-            without = (whole.total("k1") - state.own + total) / (whole.tokens - count)
+            without = (whole.total("k1") - state.own + theirs.total) / (whole.tokens - theirs.count)
             return (
                 f"With them {whole.question} is {with_them:.4g} nats per token by k1, without "
                 f"them {without:.4g}. {decided(with_them, without)}"

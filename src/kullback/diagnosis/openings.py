@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from kullback.diagnosis.finding import Diagnosis, Finding
 from kullback.estimation.opening_state import OpeningState
 from kullback.estimation.summary import Summary
 
 CODE = "mask-covers-prompt"
 FEWEST_OPENED = 20  # sequences; below, chance can open them all
-NEARLY_ALL = 0.95  # share of sequences that open unscored
+NEARLY_ALL = 0.95  # share of sequences that open, or end, unscored
 SELDOM = 0.01  # unscored tokens elsewhere, per scored one; a sure policy has more
 COMMONEST = 0.5  # share of openings with the same ids: above, they may be a format that is certain
 DOUBTED = -0.1  # nats: other roles give such tokens less than this, on average
@@ -21,11 +23,9 @@ def opens_unscored(summary: Summary, role: str) -> bool:
     sequence, of differing tokens, and hardly ever again; nor are the others then in doubt.
     """
     state = summary.openings[role]
-    if None in state.kinds or not _opens(state):
+    if not _opens(state) or not differ(state.kinds, state.opened):
         return False
-    same = max(state.kinds.values()) > COMMONEST * state.opened
-    means = [total / count for count, total in state.others.values() if count]
-    return not same and bool(means) and max(means) < DOUBTED
+    return bool(state.means) and max(state.means.values()) < DOUBTED
 
 
 def _opens(state: OpeningState) -> bool:
@@ -41,10 +41,15 @@ def opens_blank(summary: Summary) -> bool:
     states = [*summary.openings.values()]
     if len(states) < 2 or not all(map(_opens, states)):
         return False
-    (first, *others), scores = states, [one for state in states for one in state.others.values()]
-    same = None in first.kinds or max(first.kinds.values()) > COMMONEST * first.opened
+    first, *others = states
     alike = all(state.tokens == first.tokens for state in others)
-    return not same and alike and all(total == 0 for _, total in scores)
+    nothing = all(one.total == 0 for state in states for one in state.others.values())
+    return differ(first.kinds, first.opened) and alike and nothing
+
+
+def differ(kinds: Counter[int | None], runs: int) -> bool:
+    """Whether so many runs of tokens have differing ids, as far as ids are known."""
+    return None not in kinds and max(kinds.values()) <= COMMONEST * runs
 
 
 def diagnose_openings(summary: Summary) -> Diagnosis:
@@ -89,7 +94,7 @@ def _blank(summary: Summary) -> Finding:
 
 
 def _finding(summary: Summary, role: str, state: OpeningState) -> Finding:
-    means = {other: total / count for other, (count, total) in state.others.items() if count}
+    means = state.means
     other = max(means, key=lambda one: means[one])
     share = state.tokens / (state.tokens + state.scored)
     return Finding(

@@ -66,11 +66,7 @@ class DistributionState:
             difference=difference,
             entropies=int(known.sum()),
             lowest=lowest,
-            first={
-                name: columns.place(int(flags.argmax()))
-                for name, flags in faults.items()
-                if flags.any()
-            },
+            first=columns.first_places(faults),
             **{name: int(flags.sum()) for name, flags in faults.items()},
         )
 

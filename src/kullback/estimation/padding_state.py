@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.columns import Columns, Place
+from kullback.estimation.keyed import added
 
 SHORTEST = 2  # a single certain token at the end is an honest end of text
 NAMED = 20  # places kept by name; the rest are counted
@@ -118,12 +119,10 @@ class PaddingState:
         return cls(Counter(columns.lengths.tolist()), _commonest(runs), _most(inner))
 
     def __add__(self, other: PaddingState) -> PaddingState:
-        both = {k: self.runs[k] + other.runs[k] for k in self.runs.keys() & other.runs.keys()}
-        within = {k: self.inner[k] + other.inner[k] for k in self.inner.keys() & other.inner.keys()}
         return PaddingState(
             self.widths + other.widths,
-            _commonest(self.runs | other.runs | both),
-            _most(self.inner | other.inner | within),
+            _commonest(added(self.runs, other.runs)),
+            _most(added(self.inner, other.inner)),
         )
 
     @property

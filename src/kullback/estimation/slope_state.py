@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kullback.columns import Columns, TopK, is_sentinel
+from kullback.columns import Columns, TopK, is_number
 from kullback.estimation.groups import Groups
 from kullback.estimation.sampler_state import ENTROPY_FLOOR
 from kullback.heads import ABSENT, shared
@@ -123,7 +123,7 @@ def _of_draws(columns: Columns, pair: Pair) -> tuple[NDArray[np.int64], dict[str
     with np.errstate(invalid="ignore"):
         chosen = np.flatnonzero(columns.mask & (entropy >= ENTROPY_FLOOR) & (entropy < np.inf))
     log_a, log_b = (columns.log_probs[role][chosen].astype(np.float64) for role in pair)
-    told = np.isfinite(log_a + log_b) & ~is_sentinel(log_a) & ~is_sentinel(log_b)
+    told = is_number(log_a) & is_number(log_b)
     surprise = np.where(told, -log_a - entropy[chosen], 0.0)
     cross = surprise * np.where(told, -log_b, 0.0)
     return chosen, {"draws": told, "own": surprise**2, "cross": cross}

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kullback.columns import Columns, is_sentinel
+from kullback.columns import Columns, is_number
+from kullback.estimation.keyed import added
 from kullback.estimation.padding_state import SHORTEST, Runs, repeated
 
 KINDS = 20  # ids kept apart, the commonest
@@ -27,8 +28,7 @@ class Tail:
     gains: dict[str, float]
 
     def __add__(self, other: Tail) -> Tail:
-        both = {role: gain + other.gains.get(role, 0.0) for role, gain in self.gains.items()}
-        return Tail(self.runs + other.runs, other.gains | both)
+        return Tail(self.runs + other.runs, added(self.gains, other.gains))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,8 @@ class TailState:
         return cls(_most(tails), _commonest(inner))
 
     def __add__(self, other: TailState) -> TailState:
-        both = {k: self.tails[k] + other.tails[k] for k in self.tails if k in other.tails}
-        return TailState(
-            _most(self.tails | other.tails | both), _commonest(self.inner + other.inner)
-        )
+        tails = _most(added(self.tails, other.tails))
+        return TailState(tails, _commonest(self.inner + other.inner))
 
     def stopped(self, side: str, identity: int) -> int:
         """Runs of this id that stop before their sequence does."""
@@ -95,6 +93,6 @@ def _gains(columns: Columns, start: int, stop: int) -> dict[str, float]:
     gains = {}
     for role, values in columns.log_probs.items():
         log_p = values[start:stop].astype(np.float64)
-        log_p = log_p[np.isfinite(log_p) & ~is_sentinel(log_p) & (log_p <= 0)]
+        log_p = log_p[is_number(log_p) & (log_p <= 0)]
         gains[role] = float((np.log1p(np.exp(log_p)) - np.log(2) - log_p).sum())
     return gains

@@ -19,6 +19,8 @@ _BY_SEQUENCE = ("clusters", "text", "rows", "within")
 
 SENTINEL = -9999.0  # what engines write where they have no log-prob (or clamped a −inf)
 
+BFLOAT16 = 2.0**-9  # relative rounding error, half a unit in the last of its eight bits
+
 
 def is_sentinel(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Where −9999 stands, or what float16 (−10000) and bfloat16 (−9984) make of it."""

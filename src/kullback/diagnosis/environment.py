@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kullback.diagnosis.finding import Diagnosis, Finding, decided
+from kullback.diagnosis.finding import Diagnosis, Finding, without
 from kullback.diagnosis.openings import DOUBTED, SELDOM, differ
 from kullback.estimation.stretch_state import SHORTEST, StretchState
 from kullback.estimation.summary import Summary
@@ -143,10 +143,7 @@ def _cost(summary: Summary, role: str, state: StretchState) -> str:
         whole = summary.questions.get(Question(role, other))
         known = not state.missing and not state.sentinel and theirs.count == state.tokens
         if whole is not None and known and whole.tokens > theirs.count:
-            with_them = whole.mean("k1")
-            without = (whole.total("k1") - state.own + theirs.total) / (whole.tokens - theirs.count)
-            return (
-                f"With them {whole.question} is {with_them:.4g} nats per token by k1, without "
-                f"them {without:.4g}. {decided(with_them, without)}"
-            ).rstrip()
+            lost = state.own - theirs.total
+            rest = (whole.total("k1") - lost) / (whole.tokens - theirs.count)
+            return without(whole.question, whole.mean("k1"), rest)
     return "Each adds all of another role's log-prob to the sum, or only one to the count."

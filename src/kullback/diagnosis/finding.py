@@ -131,6 +131,14 @@ def decided(wrong: float, right: float) -> str:
     return f"A stop rule or a target between {low:.3g} and {high:.3g} decides the other way."
 
 
+def without(question: object, mean: float, rest: float) -> str:
+    """What the tokens that a finding speaks of do to the k1 of a question."""
+    return (
+        f"With them {question} is {mean:.4g} nats per token by k1, without them {rest:.4g}. "
+        f"{decided(mean, rest)}"
+    ).rstrip()
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """One thing looked for: passed, failed, or not possible with this dump (and what to log).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kullback.diagnosis.finding import Diagnosis, Finding, decided
+from kullback.diagnosis.finding import Diagnosis, Finding, without
 from kullback.diagnosis.openings import DOUBTED, NEARLY_ALL, SELDOM
 from kullback.estimation.opening_state import OpeningState
 from kullback.estimation.summary import Summary
@@ -132,9 +132,5 @@ def _cost(summary: Summary, role: str, other: str, state: OpeningState) -> str:
     whole = summary.questions.get(Question(other, role))
     if whole is None or whole.tokens <= theirs.count:
         return "Each adds all of the other role's log-prob to a sum."
-    with_them = whole.mean("k1")
-    without = (whole.total("k1") - theirs.total) / (whole.tokens - theirs.count)
-    return (
-        f"With them {whole.question} is {with_them:.4g} nats per token by k1, without them "
-        f"{without:.4g}. {decided(with_them, without)}"
-    ).rstrip()
+    rest = (whole.total("k1") - theirs.total) / (whole.tokens - theirs.count)
+    return without(whole.question, whole.mean("k1"), rest)

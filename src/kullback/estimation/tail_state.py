@@ -9,7 +9,13 @@ import numpy as np
 
 from kullback.columns import Columns, is_number
 from kullback.estimation.keyed import added
-from kullback.estimation.padding_state import SHORTEST, Runs, repeated
+from kullback.estimation.padding_state import (
+    SHORTEST,
+    Runs,
+    at_ends,
+    repeated,
+    touches_no_end,
+)
 
 KINDS = 20  # ids kept apart, the commonest
 
@@ -49,20 +55,13 @@ class TailState:
         if columns.tokens is None:
             return cls({}, Counter())
         first, last = repeated(columns, columns.tokens)
-        sequence = np.searchsorted(columns.ends, first, side="right")
-        starts = columns.starts
-        begins, closes = first == starts[sequence], last == columns.ends[sequence] - 1
         tails: dict[tuple[str, int], Tail] = {}
-        for side, chosen in (("begin", begins), ("end", closes)):
-            for i in np.flatnonzero(chosen).tolist():
-                at, a, b = int(sequence[i]), int(first[i]), int(last[i])
-                shape = (int(columns.lengths[at]), b - a + 1)
-                place = columns.place_in(at, a - int(starts[at]))
-                runs = Runs(Counter([shape]), (place,))
-                one = Tail(runs, _gains(columns, a + SHORTEST, b + 1))
-                kind = (side, int(columns.tokens[a]))
-                tails[kind] = tails[kind] + one if kind in tails else one
-        ids, counts = np.unique(columns.tokens[first[~begins & ~closes]], return_counts=True)
+        for side, a, b, runs in at_ends(columns, first, last):
+            one = Tail(runs, _gains(columns, a + SHORTEST, b + 1))
+            kind = (side, int(columns.tokens[a]))
+            tails[kind] = tails[kind] + one if kind in tails else one
+        within = touches_no_end(columns, first, last)
+        ids, counts = np.unique(columns.tokens[first[within]], return_counts=True)
         inner = Counter(dict(zip(ids.tolist(), counts.tolist(), strict=True)))
         return cls(_most(tails), _commonest(inner))
 

@@ -19,10 +19,17 @@ _BY_SEQUENCE = ("clusters", "text", "rows", "within")
 
 SENTINEL = -9999.0  # what engines write where they have no log-prob (or clamped a −inf)
 
+BFLOAT16 = 2.0**-9  # relative rounding error, half a unit in the last of its eight bits
+
 
 def is_sentinel(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Where −9999 stands, or what float16 (−10000) and bfloat16 (−9984) make of it."""
     return (values == SENTINEL) | (values == -10000.0) | (values == -9984.0)
+
+
+def is_number(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where a log-prob stands that sums can hold: finite, and no sentinel."""
+    return np.isfinite(values) & ~is_sentinel(values)
 
 
 def fits_bfloat16(values: NDArray[Any]) -> bool:
@@ -185,6 +192,12 @@ class Columns:
         row = sequence if self.rows is None else int(self.rows[sequence])
         which = None if self.within is None else int(self.within[sequence])
         return Place(self.source, row, position, which)
+
+    def first_places(self, faults: Mapping[str, NDArray[np.bool_]]) -> dict[str, Place]:
+        """Where each fault stands first, of those that are seen at all."""
+        return {
+            name: self.place(int(flags.argmax())) for name, flags in faults.items() if flags.any()
+        }
 
     def outermost(self, flags: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The first and the last flagged token of each sequence that is not empty.

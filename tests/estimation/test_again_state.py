@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kullback.columns import Columns, pack
-from kullback.estimation.again_state import AgainState
+from kullback.estimation.again_state import AgainState, Products
 
 NAN = float("nan")
 
@@ -72,7 +72,7 @@ def test_what_is_missing_for_one_role_is_seen_of_the_others() -> None:
     rows, also = [[-1.0, NAN], [-1.5, -2.0]], {"q": [[-1.0, -3.0], [-1.0, -2.0]]}
     state = AgainState.of(batch(rows, [[1, 2], [1, 2]], prompts=[7, 7], also=also))
     assert (state.roles["p"].tokens, state.roles["q"].tokens) == (1, 2)
-    assert state.products == {("p", "q"): (0.0, 0.25, 0.0)}
+    assert state.products == {("p", "q"): Products(0.0, 0.25, 0.0)}
 
 
 def test_noise_of_two_roles_is_uncorrelated_and_another_prefix_moves_both() -> None:
@@ -99,7 +99,7 @@ def test_adding_counts_both() -> None:
     one = AgainState.of(batch(rows, tokens, prompts=[7, 7], also=also))
     both = one + one
     assert (both.roles["p"].tokens, both.roles["p"].squares) == (4, 0.5)
-    assert both.products == {("p", "q"): (0.0, 0.5, 2.0)}
+    assert both.products == {("p", "q"): Products(0.0, 0.5, 2.0)}
     empty = AgainState.of(pack({"p": np.zeros((0, 0)), "q": np.zeros((0, 0))}))
     assert (one + empty).roles == (empty + one).roles == one.roles
     assert not (one + empty).by_step

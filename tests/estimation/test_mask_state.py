@@ -6,6 +6,7 @@ import numpy as np
 
 from kullback.columns import Columns, Place, pack
 from kullback.estimation.mask_state import Ending, MaskState
+from kullback.estimation.role_sums import Logged
 
 
 def batch(tokens: list[list[int]], mask: list[list[int]]) -> Columns:
@@ -42,7 +43,7 @@ def test_an_id_that_stands_before_as_well_is_told() -> None:
 
 def test_what_stands_behind_is_kept_with_its_log_probs() -> None:
     assert {name: one.sequences for name, one in STATE.behind.items()} == {0: 1, 2: 1}
-    assert STATE.left == {"old": (2, -4.0 - 15.0), "new": (2, -8.0 - 30.0)}
+    assert STATE.left == {"old": Logged(2, -4.0 - 15.0), "new": Logged(2, -8.0 - 30.0)}
     assert STATE.first == Place("", 0, 3)
 
 

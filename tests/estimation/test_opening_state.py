@@ -8,6 +8,7 @@ import pytest
 
 from kullback.columns import pack
 from kullback.estimation.opening_state import OpeningState, SharedState
+from kullback.estimation.role_sums import Logged
 
 
 def of(rows, mask=None, tokens=None) -> OpeningState:
@@ -21,7 +22,7 @@ def test_an_opening_is_a_run_from_the_first_token_inside_the_mask() -> None:
     state = of([[0, nan, -1, 0], [-1, 0, -1, -1], [-9999, -1, -1, -1]])
     assert (state.sequences, state.opened, state.tokens) == (3, 2, 3)
     assert (state.scored, state.elsewhere) == (7, 1)  # the last 0 stands at the other end
-    assert state.others == {"q": (3, -6.0)}
+    assert state.others == {"q": Logged(3, -6.0)}
     assert str(state.first) == "row 0, token 0"
 
 
@@ -46,7 +47,7 @@ def test_adding_counts_both() -> None:
     a, b = of([[-1.0, -1.0]], tokens=[[5, 1]]), of([[0, -1.0]], tokens=[[5, 1]])
     both = a + b + b
     assert (both.sequences, both.opened, both.tokens, both.scored) == (3, 2, 2, 4)
-    assert both.others == {"q": (2, -4.0)}
+    assert both.others == {"q": Logged(2, -4.0)}
     assert list(both.kinds.values()) == [2]
     assert both.first == b.first
 
@@ -114,8 +115,8 @@ def test_ends_are_openings_from_the_other_side():
     inside = np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]], dtype=bool)
     columns = pack({"p": rows, "q": np.full((2, 5), -1.0)}, mask=inside)
     opening, closing = OpeningState.of(columns, "p")
-    assert (opening.opened, opening.tokens, opening.others) == (1, 1, {"q": (1, -1.0)})
-    assert (closing.opened, closing.tokens, closing.others) == (1, 2, {"q": (2, -2.0)})
+    assert (opening.opened, opening.tokens, opening.others) == (1, 1, {"q": Logged(1, -1.0)})
+    assert (closing.opened, closing.tokens, closing.others) == (1, 2, {"q": Logged(2, -2.0)})
     assert opening.elsewhere == closing.elsewhere == 0
     assert closing.first is not None
     assert closing.first.position == 3

@@ -8,7 +8,8 @@ import pytest
 
 from kullback.clusters import cluster_keys
 from kullback.columns import Columns, TopK, pack
-from kullback.estimation.slope_state import EVERY, SlopeState, pairs_of
+from kullback.estimation.drawn import EVERY
+from kullback.estimation.slope_state import SlopeState, pairs_of
 from kullback.formulas.categorical import entropy, log_softmax
 from kullback.question import Question
 from kullback.worlds import CLEAN_WORLDS, Mixture

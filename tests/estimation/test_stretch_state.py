@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kullback.columns import SENTINEL, Columns, Place, pack
+from kullback.estimation.role_sums import Logged
 from kullback.estimation.stretch_state import StretchState
 
 SCORED = -0.25 - np.arange(8.0)
@@ -29,7 +30,7 @@ def test_a_stretch_is_three_unscored_tokens_or_more(blank) -> None:
     assert state.missing == 3 * np.isnan(blank)
     assert state.sentinel == 3 * (blank == SENTINEL)
     assert state.own == (3 * blank if blank in (-1.0, 7.0) else 0.0)
-    assert state.others == {"trainer": (3, SCORED[2:5].sum())}
+    assert state.others == {"trainer": Logged(3, SCORED[2:5].sum())}
     assert state.first == Place("", 0, 2)
     assert list(state.kinds.values()) == [1]
 

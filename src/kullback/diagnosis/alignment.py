@@ -26,11 +26,10 @@ def _text(summary: Summary) -> Diagnosis:
     code, state = "tokens-do-not-match-text", summary.spelling
     if not state.checked:
         reason = "text and the bytes of the ids are not both logged: log text and token_bytes"
-        return Diagnosis((), (Check(code, "the dump", "not-possible", reason),))
+        return Diagnosis.not_possible(code, "the dump", reason)
     told = f"{state.misspelled} of {state.checked} sequences have ids that do not spell their text"
-    check = Check(code, "the dump", "failed" if state.misspelled else "passed", told)
     if not state.misspelled:
-        return Diagnosis((), (check,))
+        return Diagnosis.passed(code, "the dump", told)
     moves = _moves(summary)
     cost, worst = _text_cost(moves)
     rows = [place.row for place in state.places]
@@ -49,7 +48,7 @@ def _text(summary: Summary) -> Diagnosis:
         "than from its log-prob entries or from re-tokenized text.",
         where=tuple(str(place) for place in state.places),
     )
-    return Diagnosis((finding,), (check,))
+    return Diagnosis.failed(finding, "the dump", told)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ ROUND = 1e-5  # relative difference to a number of two digits, likewise
 def means(summary: Summary, question: Question, name: str) -> tuple[float, float]:
     """The mean of a clamp's formula over the tokens without any weight, and with the clamp."""
     whole, form = summary.questions[question], CLAMPS[name].form
-    free = whole.total(f"raw_{form}") / whole.tokens
+    free = whole.mean(f"raw_{form}")
     with np.errstate(over="ignore", invalid="ignore"):
         return free, free + summary.clamps[question].added[name] / whole.tokens
 
@@ -131,7 +131,6 @@ def _applied(summary: Summary, found: dict[Question, tuple[End, ...]]) -> Findin
     question, at = next(iter(found.items()))
     state = summary.questions[question]
     ties = sum(one.ties for one in at)
-    mean = state.total("raw_k3") / state.tokens
     return Finding(
         code=CODE,
         severity="warning",
@@ -141,8 +140,8 @@ def _applied(summary: Summary, found: dict[Question, tuple[End, ...]]) -> Findin
         f"{_spoken(at)}, and none beyond: they were clamped before they were logged.",
         numbers={"limits": [one.value for one in at], "tokens": ties, "of": state.tokens},
         cost=f"{ties / state.tokens:.1%} of the tokens show less than they had, and in a loss they "
-        f"have no gradient. The mean of k3, {mean:.3g}, is what is left; how much was cut off "
-        "cannot be told from these numbers.",
+        f"have no gradient. The mean of k3, {state.mean('raw_k3'):.3g}, is what is left; "
+        "how much was cut off cannot be told from these numbers.",
         advice="Log the log-probs as they are, and clamp, if at all, in the loss alone.",
     )
 

@@ -83,22 +83,16 @@ def _joined(by_role: dict[str, Finding]) -> Finding:
     )
 
 
-def _checked(code: str, subject: str, finding: Finding | None, reason: str) -> Diagnosis:
-    status = "passed" if finding is None else "failed"
-    check = Check(code, subject, status, reason)
-    return Diagnosis((finding,) if finding else (), (check,))
-
-
 def _positive(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
     code = "not-log-probs"
     reason = f"the largest value is {state.high:.3g}; {state.positive} of {state.tokens} above 0"
     if not state.tokens:
-        return Diagnosis((), (Check(code, role, "not-possible", "no token is inside the mask"),))
+        return Diagnosis.not_possible(code, role, "no token is inside the mask")
     if holds_log_probs(state):
         if state.high > ROUNDING:
             reason += ": right for a density, wrong for a token; log tokens to tell"
-            return Diagnosis((), (Check(code, role, "not-possible", reason),))
-        return _checked(code, role, None, reason)
+            return Diagnosis.not_possible(code, role, reason)
+        return Diagnosis.passed(code, role, reason)
     if state.low >= 0 and state.high <= 1:
         what = f"The values of {role} lie between 0 and 1: they are probabilities."
         advice = "Take their logarithm when they are logged."
@@ -119,13 +113,13 @@ def _positive(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
         advice=advice,
         where=_places(state, "positive"),
     )
-    return _checked(code, role, finding, reason)
+    return Diagnosis.failed(finding, role, reason)
 
 
 def _sentinel(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
     code, reason = "sentinel-inside-mask", f"{state.sentinel} values of −9999"
     if not state.sentinel or _elsewhere(summary, role, "sentinel") == 0:
-        return _checked(code, role, None, reason)
+        return Diagnosis.passed(code, role, reason)
     finding = Finding(
         code=code,
         severity="error",
@@ -140,13 +134,13 @@ def _sentinel(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
         advice="Ask the engine for the sampled token's log-prob always, or mask these tokens.",
         where=_places(state, "sentinel"),
     )
-    return _checked(code, role, finding, reason)
+    return Diagnosis.failed(finding, role, reason)
 
 
 def _missing(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
     code, reason = "missing-values", f"{state.nan} values not logged"
     if not state.nan or _elsewhere(summary, role, "missing") == 0:
-        return _checked(code, role, None, reason)
+        return Diagnosis.passed(code, role, reason)
     cut = ", all at the end of their sequence: what was scored there is shorter than the mask"
     cut = cut if state.nan_trailing == state.nan else ""
     finding = Finding(
@@ -161,7 +155,7 @@ def _missing(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
         advice="Log them, or mask the tokens on purpose and say by which rule.",
         where=_places(state, "nan"),
     )
-    return _checked(code, role, finding, reason)
+    return Diagnosis.failed(finding, role, reason)
 
 
 def _impossible(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
@@ -184,7 +178,7 @@ def _impossible(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
         advice="Score with the same sampling mask on both sides, or with none; look for masked "
         "logits and for ids outside a vocabulary. Log −inf as such.",
     )
-    return _checked(code, role, finding, finding.claim)
+    return Diagnosis.failed(finding, role, finding.claim)
 
 
 def _elsewhere(summary: Summary, role: str, fault: str) -> int:

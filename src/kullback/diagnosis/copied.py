@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kullback.diagnosis.finding import Check, Diagnosis, Finding
+from kullback.diagnosis.finding import Diagnosis, Finding
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.summary import Summary
 
@@ -42,7 +42,7 @@ def diagnose_copies(summary: Summary) -> Diagnosis:
         "module for both). A trainer that takes the engine's log-probs for its own cannot see "
         "what lies between the two: score them once again.",
     )
-    return Diagnosis((finding,), (Check(CODE, ", ".join(pairs), "failed", finding.claim),))
+    return Diagnosis.failed(finding, ", ".join(pairs), finding.claim)
 
 
 def _is_equal(summary: Summary, state: QuestionState) -> bool:

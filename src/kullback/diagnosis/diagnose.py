@@ -23,6 +23,7 @@ from kullback.diagnosis.normalization import diagnose_normalization
 from kullback.diagnosis.openings import diagnose_openings
 from kullback.diagnosis.precision import diagnose_precision
 from kullback.diagnosis.processed import diagnose_processed
+from kullback.diagnosis.recovered import recovered
 from kullback.diagnosis.rejected import diagnose_rejected
 from kullback.diagnosis.rescored import diagnose_rescored
 from kullback.diagnosis.reshaped import diagnose_reshaped
@@ -53,12 +54,8 @@ def diagnose(summary: Summary) -> Diagnosis:
         >>> [finding.code for finding in diagnose(summarize([batch])).findings]
         ['sentinel-inside-mask', 'too-few-clusters']
     """
-    sampler = diagnose_sampler(summary)
-    drew = frozenset(
-        check.subject
-        for check in sampler.checks
-        if check.code == "temperature-mismatch" and check.status == "failed"
-    )
+    causes = recovered(summary).items()
+    drew = frozenset(role for role, one in causes if one.code == "temperature-mismatch")
     found = (
         diagnose_columns(summary)
         + diagnose_normalization(summary)
@@ -69,7 +66,7 @@ def diagnose(summary: Summary) -> Diagnosis:
         + diagnose_alignment(summary)
         + diagnose_boundaries(summary)
         + diagnose_misaligned(summary)
-        + sampler
+        + diagnose_sampler(summary)
         + diagnose_temperatures(summary, drew)
         + diagnose_processed(summary)
         + diagnose_in_sample(summary)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
+from kullback.diagnosis.finding import Diagnosis, Finding, decided
 from kullback.estimation.step_drift import DriftByStep, RunStep, drift_by_step, drift_questions
 from kullback.estimation.summary import Summary
 
@@ -26,23 +26,20 @@ def diagnose_drift(summary: Summary) -> Diagnosis:
         return Diagnosis()  # one step is no run
     step, total = drift_questions(summary)
     if step is None or total is None:
-        return _checked("the dump", "not-possible", _lacking(summary))
+        return Diagnosis.not_possible(CODE, "the dump", _lacking(summary))
     found = drift_by_step(summary)
     if found is None:
-        return _checked(str(total), "not-possible", "there are no two steps with numbers of both")
+        reason = "there are no two steps with numbers of both"
+        return Diagnosis.not_possible(CODE, str(total), reason)
     largest, far = found.largest, found.steps[-1].total.low - found.steps[0].total.high
     if math.isnan(largest + far):
-        return _checked(str(total), "not-possible", _unknown(found))
+        return Diagnosis.not_possible(CODE, str(total), _unknown(found))
     if not largest > 0:
         reason = f"every {step} is 0: log current after the update, and not before it"
-        return _checked(str(total), "not-possible", reason)
+        return Diagnosis.not_possible(CODE, str(total), reason)
     if far > MANY * largest:
-        return Diagnosis((_finding(found),)) + _checked(str(total), "failed", _reason(found))
-    return _checked(str(total), "passed", _reason(found))
-
-
-def _checked(subject: str, status: str, reason: str) -> Diagnosis:
-    return Diagnosis(checks=(Check(CODE, subject, status, reason),))
+        return Diagnosis.failed(_finding(found), str(total), _reason(found))
+    return Diagnosis.passed(CODE, str(total), _reason(found))
 
 
 def _lacking(summary: Summary) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
+from kullback.diagnosis.finding import Diagnosis, Finding, decided
 from kullback.diagnosis.rejected import cut_by_rejection
 from kullback.estimation.mask_state import Ending, MaskState
 from kullback.estimation.summary import Summary
@@ -21,26 +21,26 @@ def diagnose_endings(summary: Summary) -> Diagnosis:
     state = summary.masks
     if not state.endings:
         why = "the end of a sequence cannot be told: log the token ids"
-        return Diagnosis((), (Check(CODE, "the dump", "not-possible", why),))
+        return Diagnosis.not_possible(CODE, "the dump", why)
     if cut_by_rejection(summary):
         why = "the mask was cut by log-ratios, and with it the ends of some sequences"
-        return Diagnosis((), (Check(CODE, "the dump", "not-possible", why),))
+        return Diagnosis.not_possible(CODE, "the dump", why)
     end = _end(state)
     uncounted = {name: _sooner(state, one) for name, one in state.behind.items()}
     if end is None:
         behind = max(uncounted, key=lambda name: uncounted[name], default=None)
         if behind is None or uncounted[behind] < _enough(state):
-            return Diagnosis((), (_unknown(state),))
+            return _unknown(state)
         return _found(_never(summary, behind, uncounted[behind]))
     # An id that nobody scored may be padding, which is often the end's id again.
-    scored = min(uncounted.get(end, 0), max(count for count, _ in state.left.values()))
+    scored = min(uncounted.get(end, 0), max(left.count for left in state.left.values()))
     if scored >= max(FEWEST_UNCOUNTED, SEVERAL * state.sequences):
         return _found(_in_some(summary, end, scored))
     ended, short, cut = state.endings[end].sequences, *_without(state, end)
     told = f"{ended} of {state.sequences} sequences end in id {end}, {cut} at the limit"
     if short >= max(FEWEST, SHORT * (ended + short)):
         return _found(_short(state, end, short, told))
-    return Diagnosis((), (Check(CODE, "the dump", "passed", f"{told}, {short} otherwise"),))
+    return Diagnosis.passed(CODE, "the dump", f"{told}, {short} otherwise")
 
 
 def _enough(state: MaskState) -> float:
@@ -74,18 +74,17 @@ def _at_limit(state: MaskState, one: Ending) -> int:
     return max(by_length, by_place)
 
 
-def _unknown(state: MaskState) -> Check:
+def _unknown(state: MaskState) -> Diagnosis:
     cut = _at_limit(state, state.total)
     if cut >= (1 - SHORT) * state.sequences:
         told = f"{cut} of {state.sequences} sequences were cut at one length"
-        return Check(CODE, "the dump", "passed", told)
+        return Diagnosis.passed(CODE, "the dump", told)
     told = "sequences of differing lengths end in differing ids: whether their end is counted"
-    return Check(CODE, "the dump", "not-possible", f"{told} cannot be told; log it in the tokens")
+    return Diagnosis.not_possible(CODE, "the dump", f"{told} cannot be told; log it in the tokens")
 
 
 def _found(finding: Finding) -> Diagnosis:
-    check = Check(CODE, "the dump", "failed", finding.claim)
-    return Diagnosis((finding,), (check,))
+    return Diagnosis.failed(finding, "the dump", finding.claim)
 
 
 def _never(summary: Summary, behind: int, uncounted: int) -> Finding:
@@ -145,10 +144,11 @@ def _short(state: MaskState, end: int, short: int, told: str) -> Finding:
 def _cost(summary: Summary, uncounted: int) -> str:
     """What k1 of the first question would be with the ends that are not counted."""
     for question, whole in summary.questions.items():
-        (n, p), (m, q) = (summary.masks.left[role] for role in (question.p, question.q))
-        if question.weight == "none" and n == m and n >= uncounted and whole.tokens:
-            without = whole.total("k1") / whole.tokens
-            with_them = (whole.total("k1") + p - q) / (whole.tokens + n)
+        p, q = (summary.masks.left[role] for role in (question.p, question.q))
+        n = p.count
+        if question.weight == "none" and n == q.count and n >= uncounted and whole.tokens:
+            without = whole.mean("k1")
+            with_them = (whole.total("k1") + p.total - q.total) / (whole.tokens + n)
             return (
                 f"With the {n} tokens behind {question} is {with_them:.4g} nats per token by k1, "
                 f"without them {without:.4g}. {decided(without, with_them)}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from kullback.diagnosis.finding import Diagnosis, Finding, decided
 from kullback.diagnosis.rescored import CODE, noises
 from kullback.diagnosis.sampler_tests import unfit
@@ -27,21 +25,18 @@ def diagnose_engines(summary: Summary, found: Diagnosis) -> Diagnosis:
     state = summary.questions.get(PAIR)
     if state is None or not state.tokens or _is_explained(summary, found):
         return Diagnosis()
-    size = math.sqrt(2 * state.total("raw_k2") / state.tokens)
-    if size > LARGEST:
-        return Diagnosis((_far_apart(state, size),))
-    if not size > 0 or abs(_slope(state) - 1) > TURNED:
+    if state.distance > LARGEST:
+        return Diagnosis((_far_apart(state),))
+    if not state.distance > 0 or abs(state.slope - 1) > TURNED:
         return Diagnosis()
-    own = state.total("raw_k3") / state.tokens
     shares = {
-        question: own / k3
+        question: state.mean("raw_k3") / k3
         for question, other in summary.questions.items()
         if {question.p, question.q} in ({"rollout", "current"}, {"old", "current"})
-        and other.tokens
-        and (k3 := other.total("raw_k3") / other.tokens) > 0
+        and (k3 := other.mean("raw_k3")) > 0
     }
     named = {question: share for question, share in shares.items() if share >= TELLS}
-    return Diagnosis((_finding(summary, state, own, named),) if named else ())
+    return Diagnosis((_finding(summary, state, named),) if named else ())
 
 
 def _is_explained(summary: Summary, found: Diagnosis) -> bool:
@@ -52,14 +47,8 @@ def _is_explained(summary: Summary, found: Diagnosis) -> bool:
     return stale or spoiled or noisy or bool(unfit(summary, PAIR))
 
 
-def _slope(state: QuestionState) -> float:
-    count, s, q, ss, _, sq = state.association
-    spread = count * ss - s * s
-    return (count * sq - s * q) / spread if spread > 0 else math.nan
-
-
-def _far_apart(state: QuestionState, size: float) -> Finding:
-    k1, k3 = (state.total(f"raw_{name}") / state.tokens for name in ("k1", "k3"))
+def _far_apart(state: QuestionState) -> Finding:
+    size, k1, k3 = state.distance, state.mean("raw_k1"), state.mean("raw_k3")
     return Finding(
         code=CODE,
         severity="warning",
@@ -71,7 +60,7 @@ def _far_apart(state: QuestionState, size: float) -> Finding:
             "another temperature, top-p or penalty in its log-probs, or other weights (older, "
             "quantized, another checkpoint), or dropout."
         ),
-        numbers={"root_mean_square": size, "k1": k1, "k3": k3, "slope": _slope(state)},
+        numbers={"root_mean_square": size, "k1": k1, "k3": k3, "slope": state.slope},
         cost="No update made it, and it is in every ratio of the trainer's log-probs to the "
         f"engine's: in weights, in clipping, in the KL. {decided(k3, 0.0)}".rstrip(),
         advice="Give both sides the temperature that sampled. Log top_ids and top_log_probs of "
@@ -81,13 +70,10 @@ def _far_apart(state: QuestionState, size: float) -> Finding:
     )
 
 
-def _finding(
-    summary: Summary, state: QuestionState, own: float, named: dict[Question, float]
-) -> Finding:
+def _finding(summary: Summary, state: QuestionState, named: dict[Question, float]) -> Finding:
     worst = max(named, key=lambda question: named[question])
-    size = math.sqrt(2 * state.total("raw_k2") / state.tokens)
-    other = summary.questions[worst]
-    k3 = other.total("raw_k3") / other.tokens
+    size, own = state.distance, state.mean("raw_k3")
+    k3 = summary.questions[worst].mean("raw_k3")
     return Finding(
         code=CODE,
         severity="note",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
+from kullback.diagnosis.finding import Diagnosis, Finding, without
+from kullback.diagnosis.openings import DOUBTED, SELDOM, differ
 from kullback.estimation.stretch_state import SHORTEST, StretchState
 from kullback.estimation.summary import Summary
 from kullback.question import Question
@@ -10,11 +11,8 @@ from kullback.question import Question
 CODE = "mask-covers-environment"
 FEWEST_STRETCHES = 10  # below, chance can make them all of a sure policy's tokens
 FEWEST_SEQUENCES = 3  # that have one
-SELDOM = 0.01  # unscored tokens elsewhere, per scored one; a sure policy has more
-COMMONEST = 0.5  # share of stretches with the same ids: above, they may be a format that is certain
 SCORED = 0.5  # share of the tokens of which another role has a log-prob, if it scored them
 COPIES = {"rollout", "old", "current"}  # the same weights, or a few steps apart
-DOUBTED = -0.1  # nats: whoever scored such tokens gives them less than this, on average
 
 
 def unscored_inside(summary: Summary, role: str) -> bool:
@@ -30,7 +28,7 @@ def unscored_inside(summary: Summary, role: str) -> bool:
         return False
     if role in COPIES and COPIES & set(means):
         return True
-    return None not in state.kinds and max(state.kinds.values()) <= COMMONEST * state.runs
+    return differ(state.kinds, state.runs)
 
 
 def blank_inside(summary: Summary) -> bool:
@@ -39,9 +37,9 @@ def blank_inside(summary: Summary) -> bool:
     if len(states) < 2 or not all(map(_many, states)):
         return False
     first, *others = states
-    same = None in first.kinds or max(first.kinds.values()) > COMMONEST * first.runs
     alike = all(one.tokens == first.tokens for one in others)
-    return not same and alike and not any(n for one in states for n, _ in one.others.values())
+    seen = any(role.count for one in states for role in one.others.values())
+    return differ(first.kinds, first.runs) and alike and not seen
 
 
 def _many(state: StretchState) -> bool:
@@ -52,9 +50,9 @@ def _many(state: StretchState) -> bool:
 def _means(state: StretchState) -> dict[str, float]:
     """What the roles that scored the stretches give their tokens."""
     return {
-        other: total / count
-        for other, (count, total) in state.others.items()
-        if count > SCORED * state.tokens
+        other: one.total / one.count
+        for other, one in state.others.items()
+        if one.count > SCORED * state.tokens
     }
 
 
@@ -62,8 +60,8 @@ def diagnose_environment(summary: Summary) -> Diagnosis:
     """Stretches of log-probs that are 0, missing or one whole number, which others scored."""
     if blank_inside(summary):
         finding = _blank(summary)
-        return Diagnosis((finding,), (Check(CODE, "the dump", "failed", finding.claim),))
-    findings, checks = [], []
+        return Diagnosis.failed(finding, "the dump", finding.claim)
+    found = Diagnosis()
     holes = (
         f"; {summary.masks.holed} of {summary.masks.sequences} sequences have masked tokens "
         f"between counted ones, {summary.masks.holes} in all"
@@ -73,14 +71,13 @@ def diagnose_environment(summary: Summary) -> Diagnosis:
     for role, state in summary.stretches.items():
         told = f"{state.runs} stretches of {SHORTEST} tokens or more were not scored{holes}"
         if unscored_inside(summary, role):
-            findings.append(_finding(summary, role, state))
-            status = "failed"
+            found += Diagnosis.failed(_finding(summary, role, state), role, told)
         elif state.runs and _many(state):
-            status, told = "not-possible", f"{told}: another's turn, or tokens that are certain"
+            told += ": another's turn, or tokens that are certain"
+            found += Diagnosis.not_possible(CODE, role, told)
         else:
-            status = "passed"
-        checks.append(Check(CODE, role, status, told))
-    return Diagnosis(tuple(findings), tuple(checks))
+            found += Diagnosis.passed(CODE, role, told)
+    return found
 
 
 def _blank(summary: Summary) -> Finding:
@@ -142,14 +139,11 @@ def _finding(summary: Summary, role: str, state: StretchState) -> Finding:
 
 def _cost(summary: Summary, role: str, state: StretchState) -> str:
     """What they do to k1 of the first question that takes the role as p."""
-    for other, (count, total) in state.others.items():
+    for other, theirs in state.others.items():
         whole = summary.questions.get(Question(role, other))
-        known = not state.missing and not state.sentinel and count == state.tokens
-        if whole is not None and known and whole.tokens > count:
-            with_them = whole.total("k1") / whole.tokens
-            without = (whole.total("k1") - state.own + total) / (whole.tokens - count)
-            return (
-                f"With them {whole.question} is {with_them:.4g} nats per token by k1, without "
-                f"them {without:.4g}. {decided(with_them, without)}"
-            ).rstrip()
+        known = not state.missing and not state.sentinel and theirs.count == state.tokens
+        if whole is not None and known and whole.tokens > theirs.count:
+            lost = state.own - theirs.total
+            rest = (whole.total("k1") - lost) / (whole.tokens - theirs.count)
+            return without(whole.question, whole.mean("k1"), rest)
     return "Each adds all of another role's log-prob to the sum, or only one to the count."

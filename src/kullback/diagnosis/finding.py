@@ -131,6 +131,14 @@ def decided(wrong: float, right: float) -> str:
     return f"A stop rule or a target between {low:.3g} and {high:.3g} decides the other way."
 
 
+def without(question: object, mean: float, rest: float) -> str:
+    """What the tokens that a finding speaks of do to the k1 of a question."""
+    return (
+        f"With them {question} is {mean:.4g} nats per token by k1, without them {rest:.4g}. "
+        f"{decided(mean, rest)}"
+    ).rstrip()
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """One thing looked for: passed, failed, or not possible with this dump (and what to log).
@@ -171,6 +179,21 @@ class Diagnosis:
         findings = self.findings + other.findings
         order = sorted(findings, key=lambda f: -SEVERITIES.index(f.severity))
         return Diagnosis(tuple(order), self.checks + other.checks)
+
+    @classmethod
+    def passed(cls, code: str, subject: str, reason: str) -> Diagnosis:
+        """One thing was looked for and is not there."""
+        return cls((), (Check(code, subject, "passed", reason),))
+
+    @classmethod
+    def not_possible(cls, code: str, subject: str, reason: str) -> Diagnosis:
+        """One thing could not be looked for; the reason says what to log."""
+        return cls((), (Check(code, subject, "not-possible", reason),))
+
+    @classmethod
+    def failed(cls, finding: Finding, subject: str, reason: str) -> Diagnosis:
+        """One thing was looked for and found."""
+        return cls((finding,), (Check(finding.code, subject, "failed", reason),))
 
     @property
     def accused(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
+from kullback.diagnosis.finding import Diagnosis, Finding, decided
 from kullback.diagnosis.rescored import noises
 from kullback.estimation.start_state import Apart
 from kullback.estimation.summary import Summary
@@ -30,22 +30,18 @@ def diagnose_first_step(summary: Summary, found: Diagnosis) -> Diagnosis:
         roles = [r for r in MOST if (step, r, REFERENCE) in summary.start.pairs]
     if step is None or not roles:
         reason = "no row is known to be of the first step: log step, counted from 0"
-        return Diagnosis((), (Check(CODE, "the dump", "not-possible", reason),))
+        return Diagnosis.not_possible(CODE, "the dump", reason)
     role = roles[0]
     apart = summary.start.pairs[step, role, REFERENCE]
-    told = _told(role, step, apart)
+    told, subject = _told(role, step, apart), f"step {step} of {role}"
     if apart.tokens < FEWEST:
-        return _check(step, role, "not-possible", f"{told}: too few")
+        return Diagnosis.not_possible(CODE, subject, f"{told}: too few")
     if not _differs(summary, step, role, apart):
-        return _check(step, role, "passed", told)
+        return Diagnosis.passed(CODE, subject, told)
     if _spoiled(found, role):
-        return _check(step, role, "not-possible", f"{told}, but these log-probs are at fault")
-    check = _check(step, role, "failed", told)
-    return Diagnosis((_finding(summary, step, role, apart),)) + check
-
-
-def _check(step: int, role: str, status: str, reason: str) -> Diagnosis:
-    return Diagnosis((), (Check(CODE, f"step {step} of {role}", status, reason),))
+        reason = f"{told}, but these log-probs are at fault"
+        return Diagnosis.not_possible(CODE, subject, reason)
+    return Diagnosis.failed(_finding(summary, step, role, apart), subject, told)
 
 
 def _told(role: str, step: int, apart: Apart) -> str:

@@ -46,7 +46,7 @@ def _no_weight(summary: Summary, question: Question) -> Finding | None:
             "standard_error": best.standard_error,
             "ess_fraction": share,
             "weight_max": state.weight_max,
-            "clip_fraction": state.total("clipped") / state.tokens,
+            "clip_fraction": state.mean("clipped"),
         },
         cost=f"It is off by {off:+.3g}, {abs(off) / best.standard_error:.1f} standard errors of "
         f"the weighted estimate, whose weights leave {share:.0%} of the tokens. "
@@ -104,7 +104,7 @@ def _few_tokens(summary: Summary) -> Finding | None:
     share *= sum(one.size for one in few) / sum(one.size for one in top)
     own = "owns" if len(few) == 1 else "own"
     signs = (1 if name == "k3" or one.log_p > one.log_q else -1 for one in few)
-    mean = state.total(name) / state.tokens
+    mean = state.mean(name)
     left = mean - sum(s * one.size for s, one in zip(signs, few, strict=True)) / state.tokens
     return Finding(
         code="mean-owned-by-few",

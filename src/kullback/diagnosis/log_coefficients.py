@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kullback.diagnosis.finding import Check, Diagnosis, Finding
+from kullback.diagnosis.finding import Diagnosis, Finding
 from kullback.diagnosis.log_labels import Labelled
 
 FEWEST = 8  # steps
@@ -39,15 +39,15 @@ def _unused(one: Labelled, kls: list[Labelled]) -> Diagnosis:
         "for the loss, and a switch for each. If not, this is as it should be.",
         numbers={"steps": count, "kl_series": len(kls)},
     )
-    return Diagnosis((finding,), (Check(code, one.name, "failed", f"0 at {count} steps"),))
+    return Diagnosis.failed(finding, one.name, f"0 at {count} steps")
 
 
 def _saturated(one: Labelled, values: np.ndarray, kls: list[Labelled]) -> Diagnosis:
     code = "controller-saturated"
-    unused = Check("penalty-not-used", one.name, "passed", "it is not 0")
+    used = Diagnosis.passed("penalty-not-used", one.name, "it is not 0")
     if len(values) < FEWEST:
         said = f"{len(values)} steps, and {FEWEST} are needed"
-        return Diagnosis((), (unused, Check(code, one.name, "not-possible", said)))
+        return used + Diagnosis.not_possible(code, one.name, said)
     fold = values[-1] / values[0] if values[0] > 0 else np.inf
     moves = np.diff(values[int(len(values) * (1 - RECENT)) :])
     moves = moves[moves != 0]
@@ -55,7 +55,7 @@ def _saturated(one: Labelled, values: np.ndarray, kls: list[Labelled]) -> Diagno
     grows, falls = fold >= FOLD and up >= ONE_WAY, fold <= 1 / FOLD and up <= 1 - ONE_WAY
     said = f"from {values[0]:.3g} to {values[-1]:.3g}"
     if not (grows or falls) or values[0] <= 0:
-        return Diagnosis((), (unused, Check(code, one.name, "passed", said)))
+        return used + Diagnosis.passed(code, one.name, said)
     infinite = bool(np.isinf(one.series.values).any())
     side, other = ("above", "too low or out of reach") if grows else ("below", "too high")
     finding = Finding(
@@ -75,7 +75,7 @@ def _saturated(one: Labelled, values: np.ndarray, kls: list[Labelled]) -> Diagno
         numbers={"first": float(values[0]), "last": float(values[-1]), "fold": float(fold)},
         where=(f"step {one.series.steps[-1]:g}",),
     )
-    return Diagnosis((finding,), (unused, Check(code, one.name, "failed", said)))
+    return used + Diagnosis.failed(finding, one.name, said)
 
 
 def _last(kls: list[Labelled]) -> str:

@@ -31,7 +31,7 @@ def _not_finite(one: Labelled) -> Diagnosis:
     values = one.series.values
     places = np.flatnonzero(~np.isfinite(values))
     if not len(places):
-        return Diagnosis((), (Check("not-finite", one.name, "passed", "every value is a number"),))
+        return Diagnosis.passed("not-finite", one.name, "every value is a number")
     infinite = int(np.isinf(values).sum())
     last = len(places) > 1 and bool(places[-1] == len(values) - 1)
     finding = Finding(
@@ -48,9 +48,7 @@ def _not_finite(one: Labelled) -> Diagnosis:
         numbers={"infinite": infinite, "nan": len(places) - infinite, "steps": len(values)},
         where=tuple(f"step {one.series.steps[i]:g}" for i in places[:NAMED]),
     )
-    return Diagnosis(
-        (finding,), (Check("not-finite", one.name, "failed", f"{len(places)} are none"),)
-    )
+    return Diagnosis.failed(finding, one.name, f"{len(places)} are none")
 
 
 def _always_zero(one: Labelled) -> Diagnosis:
@@ -70,7 +68,7 @@ def _always_zero(one: Labelled) -> Diagnosis:
         numbers={"steps": count},
     )
     said = f"0 at all {count} steps"
-    return Diagnosis((finding,), (Check("precision-floor", one.name, "failed", said),))
+    return Diagnosis.failed(finding, one.name, said)
 
 
 def _start(one: Labelled) -> Diagnosis:
@@ -83,7 +81,7 @@ def _start(one: Labelled) -> Diagnosis:
         return Diagnosis()
     if steps[0] > 1 or finite[0] > 0:
         said = f"the log begins at step {steps[0]:g}"
-        return Diagnosis((), (Check(code, one.name, "not-possible", said),))
+        return Diagnosis.not_possible(code, one.name, said)
     first = float(one.series.values[0] * (one.agreed("sign") or 1))
     per_sequence = one.agreed("level") == "sequence_sum"
     floor = PER_SEQUENCE if per_sequence else FROM_START
@@ -91,7 +89,7 @@ def _start(one: Labelled) -> Diagnosis:
     noise = one.profile.noise if np.isfinite(one.profile.noise) else 0.0
     said = f"{first:.3g} nats per {unit} at step {steps[0]:g}"
     if first <= max(floor, 3 * noise):
-        return Diagnosis((), (Check(code, one.name, "passed", said),))
+        return Diagnosis.passed(code, one.name, said)
     finding = Finding(
         code,
         "note",
@@ -105,7 +103,7 @@ def _start(one: Labelled) -> Diagnosis:
         numbers={"first": first, "step": float(steps[0]), "noise": noise},
         where=(f"step {steps[0]:g}",),
     )
-    return Diagnosis((finding,), (Check(code, one.name, "failed", said),))
+    return Diagnosis.failed(finding, one.name, said)
 
 
 def diagnose_noise(series: tuple[Labelled, ...]) -> Diagnosis:
@@ -160,7 +158,7 @@ def _spikes(one: Labelled) -> Diagnosis:
     code, places = "mean-owned-by-few", one.profile.spikes
     if not places:
         said = f"no step stands {SPIKE:g} noises above its neighbors and is back at the next"
-        return Diagnosis((), (Check(code, one.name, "passed", said),))
+        return Diagnosis.passed(code, one.name, said)
     values, steps = one.series.values, one.series.steps
     largest = max(places, key=lambda i: values[i])
     usual = float(np.median(one.profile.level))
@@ -180,7 +178,7 @@ def _spikes(one: Labelled) -> Diagnosis:
         numbers={"spikes": len(places), "largest": float(values[largest]), "share": share},
         where=tuple(f"step {steps[i]:g}" for i in places[:NAMED]),
     )
-    return Diagnosis((finding,), (Check(code, one.name, "failed", f"{len(places)} steps"),))
+    return Diagnosis.failed(finding, one.name, f"{len(places)} steps")
 
 
 def _counted(steps: int) -> str:
@@ -191,7 +189,7 @@ def _changes(one: Labelled) -> Diagnosis:
     code, places = "level-changed", one.profile.changes
     if not places:
         said = "its level changes in no single step"
-        return Diagnosis((), (Check(code, one.name, "passed", said),))
+        return Diagnosis.passed(code, one.name, said)
     values, steps, first = one.series.values, one.series.steps, places[0]
     before = float(np.nanmedian(values[max(0, first - NEIGHBORS) : first]))
     after = float(np.nanmedian(values[first : first + NEIGHBORS]))
@@ -208,4 +206,4 @@ def _changes(one: Labelled) -> Diagnosis:
         numbers={"before": before, "after": after, "changes": len(places)},
         where=tuple(f"step {steps[i]:g}" for i in places[:NAMED]),
     )
-    return Diagnosis((finding,), (Check(code, one.name, "failed", f"{len(places)} steps"),))
+    return Diagnosis.failed(finding, one.name, f"{len(places)} steps")

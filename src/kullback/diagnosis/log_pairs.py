@@ -10,7 +10,7 @@ from math import log
 
 import numpy as np
 
-from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
+from kullback.diagnosis.finding import Diagnosis, Finding, decided
 from kullback.diagnosis.log_labels import Labelled
 from kullback.diagnosis.log_profile import SIGMA
 from kullback.diagnosis.log_tokens import lengths_of
@@ -146,7 +146,7 @@ def _multiple(pair: Pair, coefficients: list[Series]) -> Diagnosis:
     if not why or told_apart:
         said = f"{pair.one.name} is {c:.4g} times {pair.other.name} at every step"
         said += f": {told_apart}" if told_apart else ", which is no whole number"
-        return Diagnosis((), (Check(code, pair.named, "passed", said),))
+        return Diagnosis.passed(code, pair.named, said)
     return _scaled(pair, why, whole)
 
 
@@ -164,7 +164,7 @@ def _told_apart(pair: Pair) -> str:
 
 
 def _agrees(pair: Pair, said: str) -> Diagnosis:
-    return Diagnosis((), (Check("unit-or-scale", pair.named, "passed", f"they {said}"),))
+    return Diagnosis.passed("unit-or-scale", pair.named, f"they {said}")
 
 
 def _scaled(pair: Pair, why: str, whole: int, certain: bool = True) -> Diagnosis:
@@ -185,8 +185,7 @@ def _scaled(pair: Pair, why: str, whole: int, certain: bool = True) -> Diagnosis
         "one of the two alone.",
         numbers={"ratio": pair.ratio, "whole": whole, "spread": pair.spread, "steps": pair.count},
     )
-    failed = Check("unit-or-scale", pair.named, "failed", f"ratio {pair.ratio:.4g}")
-    return Diagnosis((finding,), (failed,))
+    return Diagnosis.failed(finding, pair.named, f"ratio {pair.ratio:.4g}")
 
 
 def _by(pair: Pair, other: Series) -> float:
@@ -225,7 +224,7 @@ def _per_sequence(pair: Pair, unit: float, lengths: Series) -> Diagnosis:
     )
     if told_apart := _told_apart(pair):
         said = f"{said}; {told_apart}"
-        return Diagnosis((), (Check("unit-or-scale", pair.named, "passed", said),))
+        return Diagnosis.passed("unit-or-scale", pair.named, said)
     return _scaled(pair, said, 0, certain=False)
 
 
@@ -262,7 +261,7 @@ def _sums(pair: Pair, mine: np.ndarray, theirs: np.ndarray) -> Diagnosis:
     largest = max(abs(one) for one in sums)
     said = f"they sum to {sums[0]:.4g} and {sums[1]:.4g} over {len(gap)} steps"
     if abs(mean) <= ERRORS * error or abs(sums[0] - sums[1]) < ALIKE * largest:
-        return Diagnosis((), (Check(code, pair.named, "passed", said),))
+        return Diagnosis.passed(code, pair.named, said)
     ratio = sums[0] / sums[1] if sums[1] else np.inf
     scale = _steady(mine[there], theirs[there])
     maybe = f" Their ratio is near {scale} in every quarter, so one can be scaled too." * bool(
@@ -279,7 +278,7 @@ def _sums(pair: Pair, mine: np.ndarray, theirs: np.ndarray) -> Diagnosis:
         "trust; where it is below, p may not have sampled. A clamp on one of them does it too.",
         numbers={"ratio": ratio, "difference": mean, "standard_error": error, "steps": len(gap)},
     )
-    return Diagnosis((finding,), (Check(code, pair.named, "failed", said),))
+    return Diagnosis.failed(finding, pair.named, said)
 
 
 def _steady(mine: np.ndarray, theirs: np.ndarray) -> int:

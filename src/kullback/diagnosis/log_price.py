@@ -8,7 +8,7 @@ from math import exp, log
 
 import numpy as np
 
-from kullback.diagnosis.finding import Check, Diagnosis, Finding
+from kullback.diagnosis.finding import Diagnosis, Finding
 from kullback.diagnosis.log_labels import COARSE, ROUNDED, Labelled
 from kullback.diagnosis.log_tokens import Tokens
 from kullback.diagnosis.sampler_tests import ALPHA, FLOAT32_FLOOR, chance
@@ -129,7 +129,7 @@ def diagnose_signs(
         held = _known(one, tokens)
         made = price(one, held) if held and not why else None
         if made is None:
-            found += Diagnosis((), (_not_priced(one, tokens, why),))
+            found += _not_priced(one, tokens, why)
         else:
             priced[one.name] = (one, made, sure, held)
     for one, made, sure, held in priced.values():
@@ -152,10 +152,10 @@ def _impossible(one: Labelled, named: bool) -> Diagnosis:
     code, subject = "sign-impossible", one.name
     if low >= -ROUNDED:
         said = f"lowest value {low:.3g}; {one.said} is never below 0"
-        return Diagnosis((), (Check(code, subject, "passed", said),))
+        return Diagnosis.passed(code, subject, said)
     if not (named or one.never_negative):
         said = f"it is {low:.3g} at least once, so it is not that; name the framework (--framework)"
-        return Diagnosis((), (Check(code, subject, "not-possible", f"{one.said}: {said}"),))
+        return Diagnosis.not_possible(code, subject, f"{one.said}: {said}")
     count, place = int((values < -ROUNDED).sum()), int(np.nanargmin(one.series.values))
     near = (
         f" Values as close to 0 as these are what bfloat16 makes of k3 (up to {COARSE:.2g} off)."
@@ -175,7 +175,7 @@ def _impossible(one: Labelled, named: bool) -> Diagnosis:
         numbers={"lowest": low, "negative_steps": count, "steps": len(values)},
         where=(f"step {one.series.steps[place]:g}",),
     )
-    return Diagnosis((finding,), (Check(code, subject, "failed", f"lowest value {low:.3g}"),))
+    return Diagnosis.failed(finding, subject, f"lowest value {low:.3g}")
 
 
 def _may_be_negative(one: Labelled, named: bool) -> bool:
@@ -223,7 +223,7 @@ def _is_fixed(metric: Metric) -> bool:
     return metric.q in _FIXED and (engine or metric.sampler == metric.p)
 
 
-def _not_priced(one: Labelled, tokens: Tokens | None, why: str) -> Check:
+def _not_priced(one: Labelled, tokens: Tokens | None, why: str) -> Diagnosis:
     code = "negative-beyond-chance"
     mean = float(np.nanmean(np.where(np.isfinite(one.series.values), one.series.values, np.nan)))
     if not why and tokens is None:
@@ -236,7 +236,7 @@ def _not_priced(one: Labelled, tokens: Tokens | None, why: str) -> Check:
             f"the tokens {tokens.how} are those of prompts too: log those of responses, or give "
             "them (--tokens N)"
         )
-    return Check(code, one.name, "not-possible", why or "no step has its tokens logged")
+    return Diagnosis.not_possible(code, one.name, why or "no step has its tokens logged")
 
 
 def _judged(one: Labelled, made: Price, sure: bool, tests: int, tokens: Tokens) -> Diagnosis:
@@ -250,11 +250,9 @@ def _judged(one: Labelled, made: Price, sure: bool, tests: int, tokens: Tokens) 
                 f"{said}: beyond chance if p sampled and q was fixed, which this name does not "
                 "say; name the framework (--framework)"
             )
-            return Diagnosis((), (Check(code, one.name, "not-possible", said),))
-        return Diagnosis((), (Check(code, one.name, "passed", said),))
-    return Diagnosis(
-        (_beyond_chance(one, made, sure, tokens),), (Check(code, one.name, "failed", said),)
-    )
+            return Diagnosis.not_possible(code, one.name, said)
+        return Diagnosis.passed(code, one.name, said)
+    return Diagnosis.failed(_beyond_chance(one, made, sure, tokens), one.name, said)
 
 
 def _lowest(one: Labelled) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kullback.diagnosis.finding import Check, Diagnosis, Finding
+from kullback.diagnosis.finding import Diagnosis, Finding
 from kullback.estimation.distribution_state import DistributionState
 from kullback.estimation.summary import Summary
 
@@ -14,14 +14,15 @@ def diagnose_normalization(summary: Summary) -> Diagnosis:
     told = {r: s for r, s in summary.distributions.items() if s.heads or s.entropies}
     if not told:
         reason = "no role's largest log-probs or entropies are logged: log top_ids, top_log_probs"
-        return Diagnosis((), (Check(CODE, "the dump", "not-possible", reason),))
-    findings, checks = [], []
+        return Diagnosis.not_possible(CODE, "the dump", reason)
+    found = Diagnosis()
     for role, state in told.items():
-        faults = _faults(state, role)
-        if faults:
-            findings.append(_finding(summary, role, state, faults))
-        checks.append(Check(CODE, role, "failed" if faults else "passed", _told(state)))
-    return Diagnosis(tuple(findings), tuple(checks))
+        if faults := _faults(state, role):
+            finding = _finding(summary, role, state, faults)
+            found += Diagnosis.failed(finding, role, _told(state))
+        else:
+            found += Diagnosis.passed(CODE, role, _told(state))
+    return found
 
 
 def _told(state: DistributionState) -> str:

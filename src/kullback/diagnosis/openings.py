@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from kullback.diagnosis.finding import Check, Diagnosis, Finding
+from collections import Counter
+
+from kullback.diagnosis.finding import Diagnosis, Finding
 from kullback.estimation.opening_state import OpeningState
 from kullback.estimation.summary import Summary
 
 CODE = "mask-covers-prompt"
 FEWEST_OPENED = 20  # sequences; below, chance can open them all
-NEARLY_ALL = 0.95  # share of sequences that open unscored
+NEARLY_ALL = 0.95  # share of sequences that open, or end, unscored
 SELDOM = 0.01  # unscored tokens elsewhere, per scored one; a sure policy has more
 COMMONEST = 0.5  # share of openings with the same ids: above, they may be a format that is certain
 DOUBTED = -0.1  # nats: other roles give such tokens less than this, on average
@@ -21,11 +23,9 @@ def opens_unscored(summary: Summary, role: str) -> bool:
     sequence, of differing tokens, and hardly ever again; nor are the others then in doubt.
     """
     state = summary.openings[role]
-    if None in state.kinds or not _opens(state):
+    if not _opens(state) or not differ(state.kinds, state.opened):
         return False
-    same = max(state.kinds.values()) > COMMONEST * state.opened
-    means = [total / count for count, total in state.others.values() if count]
-    return not same and bool(means) and max(means) < DOUBTED
+    return bool(state.means) and max(state.means.values()) < DOUBTED
 
 
 def _opens(state: OpeningState) -> bool:
@@ -41,29 +41,33 @@ def opens_blank(summary: Summary) -> bool:
     states = [*summary.openings.values()]
     if len(states) < 2 or not all(map(_opens, states)):
         return False
-    (first, *others), scores = states, [one for state in states for one in state.others.values()]
-    same = None in first.kinds or max(first.kinds.values()) > COMMONEST * first.opened
+    first, *others = states
     alike = all(state.tokens == first.tokens for state in others)
-    return not same and alike and all(total == 0 for _, total in scores)
+    nothing = all(one.total == 0 for state in states for one in state.others.values())
+    return differ(first.kinds, first.opened) and alike and nothing
+
+
+def differ(kinds: Counter[int | None], runs: int) -> bool:
+    """Whether so many runs of tokens have differing ids, as far as ids are known."""
+    return None not in kinds and max(kinds.values()) <= COMMONEST * runs
 
 
 def diagnose_openings(summary: Summary) -> Diagnosis:
     """Openings of log-probs that are 0 or missing for one role, or for all of them."""
     if opens_blank(summary):
         finding = _blank(summary)
-        return Diagnosis((finding,), (Check(CODE, "the dump", "failed", finding.claim),))
-    findings, checks = [], []
+        return Diagnosis.failed(finding, "the dump", finding.claim)
+    found = Diagnosis()
     for role, state in summary.openings.items():
         told = f"{state.opened} of {state.sequences} sequences begin with tokens it did not score"
         if opens_unscored(summary, role):
-            findings.append(_finding(summary, role, state))
-            status = "failed"
+            found += Diagnosis.failed(_finding(summary, role, state), role, told)
         elif _opens(state):
-            status, told = "not-possible", f"{told}: a prompt, or a beginning that is certain"
+            told += ": a prompt, or a beginning that is certain"
+            found += Diagnosis.not_possible(CODE, role, told)
         else:
-            status = "passed"
-        checks.append(Check(CODE, role, status, told))
-    return Diagnosis(tuple(findings), tuple(checks))
+            found += Diagnosis.passed(CODE, role, told)
+    return found
 
 
 def _blank(summary: Summary) -> Finding:
@@ -90,7 +94,7 @@ def _blank(summary: Summary) -> Finding:
 
 
 def _finding(summary: Summary, role: str, state: OpeningState) -> Finding:
-    means = {other: total / count for other, (count, total) in state.others.items() if count}
+    means = state.means
     other = max(means, key=lambda one: means[one])
     share = state.tokens / (state.tokens + state.scored)
     return Finding(

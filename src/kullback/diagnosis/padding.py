@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from kullback.diagnosis.finding import Check, Diagnosis, Finding
+from kullback.diagnosis.finding import Diagnosis, Finding
 from kullback.estimation.padding_state import Inner, Kind, Runs
 from kullback.estimation.summary import Summary
 
@@ -39,7 +39,7 @@ def _constant(summary: Summary) -> Diagnosis:
     kinds = sorted(state.runs.items(), key=lambda item: -item[1].sequences)
     if not kinds or not kinds[0][1].sequences:
         told = "no row begins or ends in a run of one constant"
-        return Diagnosis((), (Check(CODE, "the dump", "passed", told),))
+        return Diagnosis.passed(CODE, "the dump", told)
     common = [(kind, runs) for kind, runs in kinds if _is_common(summary, kind, runs)]
     samplers = {question.sampler for question in summary.questions}
     padded = ((k, r) for k, r in common if _goes_on(summary, k, r, k[1] in samplers))
@@ -47,11 +47,10 @@ def _constant(summary: Summary) -> Diagnosis:
     (side, role, value, identity), runs = found or kinds[0]
     told = f"{runs.sequences} of {state.sequences} sequences {side} in a run of one constant"
     if found is None:
-        few = runs.sequences < max(2, FEW_PADDED * state.sequences)
-        status, why = ("passed", "too few for padding") if few else (
-            "not-possible", "padding, or a policy that repeats itself"
-        )  # fmt: skip
-        return Diagnosis((), (Check(CODE, "the dump", status, f"{told}: {why}"),))
+        if runs.sequences < max(2, FEW_PADDED * state.sequences):
+            return Diagnosis.passed(CODE, "the dump", f"{told}: too few for padding")
+        told += ": padding, or a policy that repeats itself"
+        return Diagnosis.not_possible(CODE, "the dump", told)
     claim = (
         f"{told} ({value:g} for {role}), {runs.tokens} tokens in all, and they are of "
         f"{_widths(runs)}: padding is counted as tokens."
@@ -74,7 +73,7 @@ def _found(summary: Summary, runs: Runs, identity: int | None, claim: str) -> Di
         advice="Take the mask from the lengths, not from the place of the end-of-text token.",
         where=tuple(map(str, runs.places)),
     )
-    return Diagnosis((finding,), (Check(CODE, "the dump", "failed", claim),))
+    return Diagnosis.failed(finding, "the dump", claim)
 
 
 def _scored(summary: Summary) -> Diagnosis | None:

@@ -29,7 +29,7 @@ def diagnose_precision(summary: Summary) -> Diagnosis:
         if told.status != "not-possible":
             shares[question] = _share(summary, question, state)
         if told.status == "failed" and not _floor(summary, question):
-            floored[question] = _size(state)
+            floored[question] = state.distance
     rounded = {role: grid for role in summary.columns if (grid := _grid(summary, role))[0]}
     if rounded and shares:
         findings.append(_of_format(summary, rounded, shares))
@@ -61,31 +61,23 @@ def _floor(summary: Summary, question: Question) -> float:
     return sum(step * step for step in steps) / 24
 
 
-def _k3(state: QuestionState) -> float:
-    return state.total("raw_k3") / state.tokens
-
-
-def _size(state: QuestionState) -> float:
-    """The root mean square of log q − log p."""
-    return math.sqrt(2 * state.total("raw_k2") / state.tokens)
-
-
 def _share(summary: Summary, question: Question, state: QuestionState) -> float:
-    k3, floor = _k3(state), _floor(summary, question)
+    k3, floor = state.mean("raw_k3"), _floor(summary, question)
     return floor / k3 if k3 > 0 else 0.0
 
 
 def _told(summary: Summary, question: Question, state: QuestionState) -> Check:
     subject = str(question)
-    if not state.tokens or not math.isfinite(_k3(state)):
+    k3 = state.mean("raw_k3")
+    if not math.isfinite(k3):
         reason = "no token has both log-probs, or a sum overflows"
         return Check(CODE, subject, "not-possible", reason)
-    size, floor = _size(state), _floor(summary, question)
+    size, floor = state.distance, _floor(summary, question)
     if size == 0:
         return Check(CODE, subject, "passed", "the two are equal at every token")
     if floor:
         failed = _share(summary, question, state) >= OWNS
-        reason = f"k3 is {_k3(state):.3g}, and rounding alone makes {floor:.2g}"
+        reason = f"k3 is {k3:.3g}, and rounding alone makes {floor:.2g}"
     else:
         failed = size <= FLOAT32_FLOOR
         reason = (
@@ -99,7 +91,7 @@ def _of_format(
     summary: Summary, rounded: dict[str, tuple[str, float]], shares: dict[Question, float]
 ) -> Finding:
     worst = max(shares, key=lambda question: shares[question])
-    k3, floor = _k3(summary.questions[worst]), _floor(summary, worst)
+    k3, floor = summary.questions[worst].mean("raw_k3"), _floor(summary, worst)
     named = [str(question) for question, share in shares.items() if share >= TELLS]
     owned = shares[worst] >= OWNS
     steps = "; ".join(
@@ -120,7 +112,7 @@ def _of_format(
         numbers={
             "grids": {role: {"grid": grid, "step": step} for role, (grid, step) in rounded.items()},
             "floors": {str(question): _floor(summary, question) for question in shares},
-            "k3": {str(question): _k3(summary.questions[question]) for question in shares},
+            "k3": {str(q): summary.questions[q].mean("raw_k3") for q in shares},
         },
         cost=_cost(summary, worst, k3, floor),
         advice="Compute the log-softmax in float32 and log it in float32, or with six decimals. If "
@@ -150,7 +142,7 @@ def _cost(summary: Summary, question: Question, k3: float, floor: float) -> str:
 def _of_kernels(summary: Summary, floored: dict[Question, float]) -> Finding:
     worst = max(floored, key=lambda question: floored[question])
     state = summary.questions[worst]
-    k1 = state.total("raw_k1") / state.tokens
+    k1, k3 = state.mean("raw_k1"), state.mean("raw_k3")
     return Finding(
         code=CODE,
         severity="note",
@@ -162,7 +154,7 @@ def _of_kernels(summary: Summary, floored: dict[Question, float]) -> Finding:
             f"{worst} cannot be told from 0."
         ),
         numbers={str(question): size for question, size in floored.items()},
-        cost=f"k1 is {k1:.2g} and k3 {_k3(state):.2g}: their sign and their trend mean nothing. An "
+        cost=f"k1 is {k1:.2g} and k3 {k3:.2g}: their sign and their trend mean nothing. An "
         "exp(x) − 1 − x computed in float32 can even be negative here.",
         advice="If the policy should have moved, look whether the update reached the weights; if "
         "not, all is well. Log-probs computed in float64 have no such floor.",

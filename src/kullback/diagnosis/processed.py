@@ -7,7 +7,6 @@ import numpy as np
 from kullback.diagnosis.column_faults import ROUNDING
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
 from kullback.diagnosis.sampler_tests import unfit
-from kullback.estimation.interval import ratio_interval
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.slope_state import ONE_POLICY
 from kullback.estimation.summary import Summary
@@ -50,12 +49,7 @@ def diagnose_processed(summary: Summary) -> Diagnosis:
 
 def _kept_mass(state: QuestionState) -> tuple[float, float, float]:
     """Mean q/s, its clustered error, and the part of q/s − 1 above 0 over the part below."""
-    found = ratio_interval(
-        state.by_group("q_over_s"),
-        state.by_group("tokens"),
-        effective=state.effective_clusters(),
-        confidence=0.95,
-    )
+    found = state.per_token(state.by_group("q_over_s"))
     log_r, counts = state.log_q_over_p.filled()
     with np.errstate(over="ignore"):
         excess = np.expm1(log_r)
@@ -80,7 +74,7 @@ def _varies(state: QuestionState) -> bool:
 def _finding(summary: Summary, copies: list[tuple[QuestionState, float, float]]) -> Finding:
     (state, kept, error), *more = copies
     sampler, other = state.question.p, state.question.q
-    value = state.total("k1") / state.tokens
+    value = state.mean("k1")
     others = {one.question.q for one, _, _ in copies}
     spoiled = [q for q in summary.questions if q.sampler == sampler and others & {q.p, q.q}]
     also = "".join(f" Of {one.question.q} it is {mass:.3g}." for one, mass, _ in more)

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from kullback.diagnosis.finding import Finding, decided
-from kullback.diagnosis.sampler_tests import SamplerTest, chance, sampled_by
+from kullback.diagnosis.sampler_tests import (
+    SamplerTest,
+    cause,
+    chance,
+    failing,
+    sampled_by,
+    sampler_tests,
+)
 from kullback.diagnosis.temperatures import line
 from kullback.diagnosis.tempering import ERRORS_LEFT, Fit, fitted
 from kullback.estimation.cut_state import PLACES, ROW, CutState
@@ -112,8 +119,19 @@ def tightest(state: CutState, but: str = "") -> Cut | None:
     )
 
 
-def recovered_finding(summary: Summary, role: str, failed: list[SamplerTest]) -> Finding | None:
-    """Of a sampler that fails tests, the finding of the cause that explains its draws best.
+def recovered(summary: Summary) -> dict[str, Finding]:
+    """By sampler that fails tests, the finding of the one cause that explains them, if any does."""
+    failed = failing(sampler_tests(summary))
+    blamed = [test for test in failed if cause(summary, test, failed) == "sampler"]
+    found = {
+        role: _best(summary, role, [test for test in blamed if test.sampler == role])
+        for role in dict.fromkeys(test.sampler for test in blamed)
+    }
+    return {role: one for role, one in found.items() if one is not None}
+
+
+def _best(summary: Summary, role: str, failed: list[SamplerTest]) -> Finding | None:
+    """The cause that explains the draws of a sampler best.
 
     A temperature and a cut each have a likelihood against that of the logged distribution, and so
     has another role that is taken to have sampled. None if that is larger, or neither fits.
@@ -289,7 +307,7 @@ def _corrected(summary: Summary, role: str, cut: Cut) -> tuple[dict[str, float],
     for question, state in summary.questions.items():
         plain = question.p == question.sampler == role and state.tokens == cut.told
         if plain and not state.infinite and not state.missing:
-            k1 = state.total("k1") / state.tokens
+            k1 = state.mean("k1")
             right, is_at = k1 + cut.log_kept, "is" if cut.exact else "is at least"
             return {"k1_raw": k1, "k1_corrected": right}, (
                 f"KL({role} after the cut||{question.q}) {is_at} k1 plus the mean of −log kept "

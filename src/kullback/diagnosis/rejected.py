@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
+from kullback.diagnosis.finding import Diagnosis, Finding, decided
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.rejection_state import STATISTICS, RejectionState
 from kullback.estimation.summary import Summary
@@ -30,8 +30,8 @@ def diagnose_rejected(summary: Summary) -> Diagnosis:
     empty, rows = summary.masks.empty, summary.masks.empty + summary.masks.sequences
     told = f"{empty} of {rows} rows are wholly masked, {summary.masks.holes} tokens between counted"
     if not found:
-        return Diagnosis((), (Check(CODE, "the dump", "passed", told),))
-    return Diagnosis((_finding(summary, found),), (Check(CODE, "the dump", "failed", told),))
+        return Diagnosis.passed(CODE, "the dump", told)
+    return Diagnosis.failed(_finding(summary, found), "the dump", told)
 
 
 def cut_by_rejection(summary: Summary) -> dict[Question, str]:

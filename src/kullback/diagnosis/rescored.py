@@ -110,7 +110,7 @@ def _floors(summary: Summary, noises: dict[str, float]) -> dict[Question, tuple[
     for question, state in summary.questions.items():
         noise = noises.get(question.p, 0.0) + noises.get(question.q, 0.0)
         if noise and state.tokens:
-            found[question] = noise / 2, state.total("raw_k3") / state.tokens
+            found[question] = noise / 2, state.mean("raw_k3")
     return found
 
 

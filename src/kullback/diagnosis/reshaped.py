@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kullback.diagnosis.finding import Check, Diagnosis, Finding
+from kullback.diagnosis.finding import Diagnosis, Finding
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.summary import Summary
 
@@ -37,17 +37,16 @@ def floored(summary: Summary, role: str) -> bool:
 
 def diagnose_reshaped(summary: Summary) -> Diagnosis:
     """Sums in place of log-probs, and a floor under them."""
-    findings, checks = [], []
+    found = Diagnosis()
     for role, state in summary.columns.items():
-        told = f"{state.rises} of {state.rises + state.falls} log-probs are above the one before"
         if added_up(summary, role):
-            findings.append(_sums(summary, role, state))
-            checks.append(Check("not-log-probs", role, "failed", told))
+            steps = state.rises + state.falls
+            told = f"{state.rises} of {steps} log-probs are above the one before"
+            found += Diagnosis.failed(_sums(summary, role, state), role, told)
         if floored(summary, role):
-            findings.append(_floor(summary, role, state))
             told = f"{state.lowest} of {state.tokens} log-probs are {state.low:g}, none below"
-            checks.append(Check("clamp-active", role, "failed", told))
-    return Diagnosis(tuple(findings), tuple(checks))
+            found += Diagnosis.failed(_floor(summary, role, state), role, told)
+    return found
 
 
 def _sums(summary: Summary, role: str, state: ColumnState) -> Finding:

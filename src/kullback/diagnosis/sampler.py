@@ -8,7 +8,7 @@ from math import log
 import numpy as np
 
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
-from kullback.diagnosis.recovered import recovered_finding
+from kullback.diagnosis.recovered import recovered
 from kullback.diagnosis.rejected import cut_by_rejection
 from kullback.diagnosis.sampler_tests import (
     FEWEST_CLUSTERS,
@@ -22,7 +22,6 @@ from kullback.diagnosis.sampler_tests import (
     sampler_tests,
     scored,
 )
-from kullback.estimation.interval import ratio_interval
 from kullback.estimation.opening_state import SharedState
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.sampler_state import ENTROPY_FLOOR
@@ -83,12 +82,7 @@ def sampler_check(summary: Summary, question: Question) -> SamplerCheck:
 def _missing_mass(state: QuestionState) -> tuple[float, float]:
     if state.infinite:  # the tokens left out have q/s = 0: without them the mean is another one
         return np.nan, np.nan
-    found = ratio_interval(
-        -state.by_group("q_over_s"),
-        state.by_group("tokens"),
-        effective=state.effective_clusters(),
-        confidence=0.95,
-    )
+    found = state.per_token(-state.by_group("q_over_s"))
     return found.mean, found.standard_error
 
 
@@ -98,12 +92,10 @@ def diagnose_sampler(summary: Summary) -> Diagnosis:
     failed = failing(tests)
     causes = {test: cause(summary, test, failed) for test in failed}
     findings = [_prompt_finding(summary, t) for t in failed if causes[t] == "prompt"]
-    named: dict[str, str] = {}  # by sampler, the code of the one cause that explains its tests
+    named = recovered(summary)
     for role in dict.fromkeys(test.sampler for test in failed):
-        mine = [t for t in failed if t.sampler == role and causes[t] == "sampler"]
-        if (one := recovered_finding(summary, role, mine)) is not None:
-            findings.append(one)
-            named[role] = one.code
+        if role in named:
+            findings.append(named[role])
             continue
         of = {kind: [t for t in failed if t.sampler == role and t.kind == kind
                      and causes[t] == "sampler"] for kind in KINDS}  # fmt: skip
@@ -117,7 +109,7 @@ def diagnose_sampler(summary: Summary) -> Diagnosis:
         findings += [_openings_finding(summary, test) for test in of["openings"]]
     # A bet that did not fail because of the sampler is a check of the alignment.
     checks = [
-        _check(test, causes.get(test, ""), named.get(test.sampler, ""))
+        _check(test, causes.get(test, ""), named.get(test.sampler))
         for test in tests
         if causes.get(test) != "in-sample" and (test.kind != "bet" or causes.get(test) == "sampler")
     ]
@@ -320,7 +312,7 @@ def _prompt_finding(summary: Summary, test: SamplerTest) -> Finding:
     )
 
 
-def _check(test: SamplerTest, found: str, named: str) -> Check:
+def _check(test: SamplerTest, found: str, named: Finding | None) -> Check:
     failed = found == "sampler"
     code = "negative-beyond-chance" if test.kind == "bound" else "sampler-mismatch"
     if test.kind == "openings":
@@ -355,7 +347,7 @@ def _check(test: SamplerTest, found: str, named: str) -> Check:
     else:
         name = {"entropy": "−log p − H", "heads": "head hits less head mass"}[test.kind]
         reason = f"{name}: {test.mean:+.3g}, {test.z:+.1f} standard errors, {test.count} prefixes"
-    code = named if failed and named else code
+    code = named.code if failed and named else code
     return Check(code, test.sampler, "failed" if failed else "passed", reason)
 
 

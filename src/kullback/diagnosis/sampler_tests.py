@@ -8,6 +8,7 @@ from math import exp, log
 import numpy as np
 from numpy.typing import NDArray
 
+from kullback.columns import BFLOAT16
 from kullback.diagnosis.alignment import is_shifted, shifted_roles
 from kullback.diagnosis.boundaries import badly_packed
 from kullback.diagnosis.column_faults import holds_log_probs, stands_for_infinity
@@ -32,7 +33,6 @@ FEWEST_MISSES = 20.0  # variance of the head's hits, about the misses expected: 
 FEWEST_CLUSTERS = 4  # effective ones; likewise
 # What float32 log-softmax kernels over 50,000 ids were seen to differ by, in nats.
 FLOAT32_FLOOR = 4e-5
-BFLOAT16 = 2.0**-9  # relative rounding error, half a unit in the last of eight bits
 UNRELATED = 0.3  # size of a correlation below which two columns may be of different tokens
 ALIEN = 0.5  # the same, where another role is related to the sampler
 RELATED = 0.9  # size of its correlation, at least
@@ -365,12 +365,7 @@ def lead(summary: Summary, test: SamplerTest) -> tuple[float, float, float]:
     for question, state in summary.questions.items():
         if (question.p, question.q, question.sampler) == (test.sampler, test.other, test.sampler):
             gains, own = -state.by_group("raw_k1"), state.by_group("raw_k2")
-            found = ratio_interval(
-                gains - own,
-                state.by_group("tokens"),
-                effective=state.effective_clusters(),
-                confidence=0.95,
-            )
+            found = state.per_token(gains - own)
             z = found.mean / found.standard_error if found.standard_error > 0 else 0.0
             return float(gains.sum()) / state.tokens, float(own.sum()) / state.tokens, z
     return np.nan, np.nan, 0.0

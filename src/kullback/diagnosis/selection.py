@@ -7,7 +7,7 @@ from math import exp, log, log1p
 
 import numpy as np
 
-from kullback.diagnosis.finding import Check, Diagnosis, Finding
+from kullback.diagnosis.finding import Diagnosis, Finding
 from kullback.diagnosis.sampler_tests import ALPHA
 from kullback.estimation.summary import Summary
 
@@ -43,7 +43,7 @@ def _unlabelled(summary: Summary) -> Diagnosis | None:
     reason = (
         "neither a reward nor a finish_reason per row was read: --by reward, --by finish_reason"
     )
-    return Diagnosis((), (Check(CODE, "the dump", "not-possible", reason),))
+    return Diagnosis.not_possible(CODE, "the dump", reason)
 
 
 def _uneven(summary: Summary) -> Diagnosis:
@@ -51,18 +51,18 @@ def _uneven(summary: Summary) -> Diagnosis:
     state = next(iter(summary.questions.values()))
     if summary.cluster_kind != "prompt" or state.groups.folded:
         reason = "prompts are not logged, or too many to keep apart: log prompt_id"
-        return Diagnosis((), (Check(CODE, "rows of a prompt", "not-possible", reason),))
+        return Diagnosis.not_possible(CODE, "rows of a prompt", reason)
     sizes = state.by_group("sequences")
     sizes = sizes[sizes > 0].astype(int)
     usual = Counter(sizes.tolist()).most_common(1)[0][0] if len(sizes) else 1
     often = int((sizes % usual == 0).sum())
     if usual < 2 or often < USUAL * len(sizes):
         reason = "the prompts have no usual number of rows"
-        return Diagnosis((), (Check(CODE, "rows of a prompt", "not-possible", reason),))
+        return Diagnosis.not_possible(CODE, "rows of a prompt", reason)
     few = sizes[sizes % usual != 0]
     told = f"{len(few)} of {len(sizes)} prompts have no whole number of groups of {usual} rows"
     if len(few) < max(FEWEST, SHARE * len(sizes)):
-        return Diagnosis((), (Check(CODE, "rows of a prompt", "passed", told),))
+        return Diagnosis.passed(CODE, "rows of a prompt", told)
     missing = int((-few % usual).sum())
     finding = Finding(
         code=CODE,
@@ -75,7 +75,7 @@ def _uneven(summary: Summary) -> Diagnosis:
         cost=COST,
         advice=ADVICE,
     )
-    return Diagnosis((finding,), (Check(CODE, "rows of a prompt", "failed", told),))
+    return Diagnosis.failed(finding, "rows of a prompt", told)
 
 
 def _mixed(summary: Summary) -> Diagnosis:
@@ -93,15 +93,15 @@ def _mixed(summary: Summary) -> Diagnosis:
             f"all {counts.sum():.0f} rewards are {state.values[0]:g}: if rows with another one "
             "were left out, these are a selection; log them too"
         )
-        return Diagnosis((), (Check(CODE, subject, "not-possible", reason),))
+        return Diagnosis.not_possible(CODE, subject, reason)
     if state.rewards.folded or len(state.values) != 2 or summary.cluster_kind != "prompt":
         reason = "no reward of two values is logged per row, by prompt: read it (--by reward)"
-        return Diagnosis((), (Check(CODE, subject, "not-possible", reason),))
+        return Diagnosis.not_possible(CODE, subject, reason)
     equal = int((several & (counts * squares - sums * sums <= 1e-9 * counts * squares)).sum())
     log_p = sum(log1p(-(2.0 ** (1 - n))) for n in counts[several])
     told = f"{equal} of {int(several.sum())} prompts have rewards that are all equal"
     if equal or log_p >= log(ALPHA):
-        return Diagnosis((), (Check(CODE, subject, "passed", told),))
+        return Diagnosis.passed(CODE, subject, told)
     finding = Finding(
         code=CODE,
         severity="note",
@@ -114,7 +114,7 @@ def _mixed(summary: Summary) -> Diagnosis:
         cost=COST,
         advice=ADVICE,
     )
-    return Diagnosis((finding,), (Check(CODE, subject, "failed", told),))
+    return Diagnosis.failed(finding, subject, told)
 
 
 def _finished(summary: Summary) -> Diagnosis:
@@ -123,9 +123,9 @@ def _finished(summary: Summary) -> Diagnosis:
     cut = sum(n for reason, n in reasons.items() if any(w in reason.lower() for w in CUT_OFF))
     if not reasons:
         reason = "why sequences ended was not read: --by finish_reason"
-        return Diagnosis((), (Check(CODE, subject, "not-possible", reason),))
+        return Diagnosis.not_possible(CODE, subject, reason)
     told = f"{cut} of {reasons.total()} sequences were cut"
     if cut:
-        return Diagnosis((), (Check(CODE, subject, "passed", told),))
+        return Diagnosis.passed(CODE, subject, told)
     told += ": if any was and is left out, long ones are missing; log them too"
-    return Diagnosis((), (Check(CODE, subject, "not-possible", told),))
+    return Diagnosis.not_possible(CODE, subject, told)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kullback.diagnosis.finding import Check, Diagnosis, Finding
+from kullback.diagnosis.finding import Diagnosis, Finding
 from kullback.estimation.age_state import AgeState
 from kullback.estimation.summary import Summary
 
@@ -16,21 +16,20 @@ def diagnose_staleness(summary: Summary) -> Diagnosis:
     told = _told(state)
     if not (state.ages or state.versioned):
         reason = "no version of the weights is logged: log versions (per token) and step"
-        return Diagnosis((), (Check(CODE, "the dump", "not-possible", reason),))
+        return Diagnosis.not_possible(CODE, "the dump", reason)
     old = sum(count for age, count in state.ages.items() if age > 0)
     if state.early:
         reason = (
             f"{state.early} tokens have a version above their step, so the two count differently: "
             "log both by one count"
         )
-        check = Check(CODE, "the dump", "not-possible", reason)
-        if not state.several:
-            return Diagnosis((), (check,))
-    elif not (old or state.several):
-        return Diagnosis((), (Check(CODE, "the dump", "passed", told),))
-    else:
-        check = Check(CODE, "the dump", "failed", told)
-    return Diagnosis((_finding(summary, state, told),), (check,))
+        unknown = Diagnosis.not_possible(CODE, "the dump", reason)
+        if state.several:
+            return Diagnosis((_finding(summary, state, told),)) + unknown
+        return unknown
+    if not (old or state.several):
+        return Diagnosis.passed(CODE, "the dump", told)
+    return Diagnosis.failed(_finding(summary, state, told), "the dump", told)
 
 
 def _told(state: AgeState) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
-from kullback.estimation.slope_state import ONE_POLICY, Pair, SlopeState
+from kullback.estimation.slope_state import ONE_POLICY, Pair, SlopeState, nearest_copies
 from kullback.estimation.summary import Summary
 from kullback.question import Question
 
@@ -129,7 +129,7 @@ def _cost(summary: Summary, pair: Pair) -> str:
     state = summary.questions.get(Question(*pair))
     if state is None or not state.tokens or state.infinite:
         return "What differs between the two is no drift: every ratio of them carries it."
-    value = state.total("k1") / state.tokens
+    value = state.mean("k1")
     return (
         f"k1 of {state.question} is {value:.4g} nats per token, hardly any of it drift. "
         f"{decided(value, 0.0)}"
@@ -152,14 +152,8 @@ def _check(pair: Pair, found: Line, accused: bool) -> Check:
 
 def _not_possible(summary: Summary) -> list[Check]:
     """Where heads of a sampler and its nearest copy are missing: what is known, what to log."""
-    nearest: dict[str, str] = {}
-    for question in summary.questions:
-        for other in (question.p, question.q):
-            a = question.sampler
-            if other != a and ONE_POLICY.issuperset((a, other)):
-                nearest[a] = other if other == "old" else nearest.get(a, other)
     checks = []
-    for a, b in nearest.items():
+    for a, b in nearest_copies(summary.questions).items():
         state = summary.slopes.get((a, b))
         if state is not None and line(state) is not None:
             continue

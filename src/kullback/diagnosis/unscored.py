@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
+from kullback.diagnosis.finding import Diagnosis, Finding, without
+from kullback.diagnosis.openings import DOUBTED, NEARLY_ALL, SELDOM
 from kullback.estimation.opening_state import OpeningState
 from kullback.estimation.summary import Summary
 from kullback.question import Question
@@ -10,9 +11,6 @@ from kullback.question import Question
 CODE = "missing-values"
 FEWEST = 20  # sequences, or tokens; below, chance can do it
 FEWEST_ROWS = 3  # sequences of zeros
-NEARLY_ALL = 0.95  # share of sequences that end unscored
-SELDOM = 0.01  # unscored tokens elsewhere, per scored one; a sure policy has more
-DOUBTED = -0.1  # nats: other roles give such tokens less than this, on average
 
 
 def never_scored(summary: Summary, role: str) -> bool:
@@ -51,31 +49,24 @@ def closes_unscored(summary: Summary, role: str) -> bool:
         return False
     if column.nan or column.sentinel or state.elsewhere >= SELDOM * state.scored:
         return False
-    means = _means(state)
-    return bool(means) and max(means.values()) < DOUBTED
-
-
-def _means(state: OpeningState) -> dict[str, float]:
-    return {other: total / count for other, (count, total) in state.others.items() if count}
+    return bool(state.means) and max(state.means.values()) < DOUBTED
 
 
 def diagnose_unscored(summary: Summary) -> Diagnosis:
     """Zeros in place of log-probs: in a whole column, or at the end of sequences."""
-    findings, checks = [], []
+    found = Diagnosis()
     for role, state in summary.columns.items():
         closing = summary.closings[role]
-        told = f"{closing.opened} of {closing.sequences} sequences end in a log-prob of 0"
         if never_scored(summary, role):
-            findings.append(_never(summary, role))
-            checks.append(Check(CODE, role, "failed", f"all {state.tokens} log-probs are 0"))
+            told = f"all {state.tokens} log-probs are 0"
+            found += Diagnosis.failed(_never(summary, role), role, told)
         elif rows := rows_unscored(summary, role):
-            findings.append(_rows(summary, role, rows))
             told = f"{rows} sequences have log-probs of 0 throughout"
-            checks.append(Check(CODE, role, "failed", told))
+            found += Diagnosis.failed(_rows(summary, role, rows), role, told)
         elif closes_unscored(summary, role):
-            findings.append(_last(summary, role, closing))
-            checks.append(Check(CODE, role, "failed", told))
-    return Diagnosis(tuple(findings), tuple(checks))
+            told = f"{closing.opened} of {closing.sequences} sequences end in a log-prob of 0"
+            found += Diagnosis.failed(_last(summary, role, closing), role, told)
+    return found
 
 
 def _never(summary: Summary, role: str) -> Finding:
@@ -112,7 +103,7 @@ def _rows(summary: Summary, role: str, rows: int) -> Finding:
 
 
 def _last(summary: Summary, role: str, state: OpeningState) -> Finding:
-    means = _means(state)
+    means = state.means
     other = max(means, key=lambda one: means[one])
     return Finding(
         code=CODE,
@@ -137,13 +128,9 @@ def _last(summary: Summary, role: str, state: OpeningState) -> Finding:
 
 
 def _cost(summary: Summary, role: str, other: str, state: OpeningState) -> str:
-    count, total = state.others[other]
+    theirs = state.others[other]
     whole = summary.questions.get(Question(other, role))
-    if whole is None or whole.tokens <= count:
+    if whole is None or whole.tokens <= theirs.count:
         return "Each adds all of the other role's log-prob to a sum."
-    with_them = whole.total("k1") / whole.tokens
-    without = (whole.total("k1") - total) / (whole.tokens - count)
-    return (
-        f"With them {whole.question} is {with_them:.4g} nats per token by k1, without them "
-        f"{without:.4g}. {decided(with_them, without)}"
-    ).rstrip()
+    rest = (whole.total("k1") - theirs.total) / (whole.tokens - theirs.count)
+    return without(whole.question, whole.mean("k1"), rest)

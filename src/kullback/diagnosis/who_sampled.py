@@ -9,7 +9,7 @@ from kullback.diagnosis.alignment import shifted_roles
 from kullback.diagnosis.sampler import sampler_check
 from kullback.diagnosis.sampler_tests import ALPHA, chance, mean_test, scored, sum_rounding
 from kullback.estimation.estimate import from_state
-from kullback.estimation.policies import sampler_of
+from kullback.estimation.policies import sampler_of, unweighted
 from kullback.estimation.summary import Summary
 from kullback.question import Question
 
@@ -74,8 +74,7 @@ class Answer:
             return f"{told} is no KL: {self.sampler} cannot have sampled; name who did"
         if self.is_kl_of:
             return f"{told}: it estimates {self.is_kl_of}"
-        s = self.sampler
-        off = f"KL({s}||{self.q}) − KL({s}||{self.p})" if s != self.q else f"−KL({s}||{self.p})"
+        off = unweighted(self.p, self.q, self.sampler)
         known = "" if math.isnan(self.value) else f" ({self.value:.4g} by k1)"
         asked = f"for KL({self.p}||{self.q}) ask {self.instead}{known}"
         return f"{told} is no KL: it estimates {off}; {asked}"

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from kullback.dictionary import phrases
 from kullback.dictionary.metric import Choice, Metric
 
-_TOKENS = "KL(current||reference), token by token"
-_SEQUENCES = "KL(current||reference), whole sequences"
-_DIFFERENCE = "KL(current||reference) - KL(reference||current), the latter token by token"
-_HELD = "the log-ratio at ±20, the value at 10, which is a ratio of 13.6"
-_LETS_GO = "The clamp lets go of tokens that the reference finds 13.6 times likelier."
 _MINUS = "It is minus the KL: below 0 on average."
 
 _nemo = partial(Metric, "nemo-rl", version="2026-08-22")
@@ -28,9 +24,9 @@ NEMO_RL: tuple[Metric, ...] = (
         "old",
         "k3",
         aggregation="mean over tokens, or over sequences with sequence-level losses",
-        clamp=_HELD,
+        clamp=phrases.HELD,
         use="loss",
-        gradient=_TOKENS,
+        gradient=phrases.TOKENS,
         coefficient="reference_policy_kl_penalty",
         defaults={
             "reference_policy_kl_penalty": 0.01,
@@ -41,7 +37,7 @@ NEMO_RL: tuple[Metric, ...] = (
             Choice(
                 {"use_on_policy_kl_approximation": True},
                 "It is weighted by current/rollout, so it is right for the engine's tokens.",
-                {"weight": "current/rollout", "sampler": "rollout", "faults": (_LETS_GO,)},
+                {"weight": "current/rollout", "sampler": "rollout", "faults": (phrases.LETS_GO,)},
             ),
             Choice(
                 {"reference_policy_kl_type": "k1"},
@@ -56,7 +52,7 @@ NEMO_RL: tuple[Metric, ...] = (
         ),
         faults=(
             "The weight current/old counts in the gradient alone: the value is unweighted.",
-            _LETS_GO,
+            phrases.LETS_GO,
         ),
         source=_LOSSES,
         verified="measured",
@@ -68,18 +64,18 @@ NEMO_RL: tuple[Metric, ...] = (
         "reference",
         "rollout",
         "k3",
-        clamp=_HELD,
+        clamp=phrases.HELD,
         use="reward",
-        gradient=_DIFFERENCE,
+        gradient=phrases.DIFFERENCE,
         defaults={"reference_policy_kl_type": "k3"},
         choices=(
             Choice(
                 {"reference_policy_kl_type": "k1"},
                 "k1 in the reward is right.",
-                {"method": "k1", "gradient": _SEQUENCES, "faults": ()},
+                {"method": "k1", "gradient": phrases.SEQUENCES, "faults": ()},
             ),
         ),
-        faults=("In the reward k3 fades near the reference.", _LETS_GO),
+        faults=(phrases.FADES, phrases.LETS_GO),
         source="nemo_rl/algorithms/advantage_estimator.py",
     ),
     _nemo(
@@ -152,7 +148,7 @@ PRIME_RL: tuple[Metric, ...] = (
         "k1",
         sign=-1,
         use="reward",
-        gradient=_TOKENS,
+        gradient=phrases.TOKENS,
         faults=(
             _MINUS,
             "The engine sampled: without a weight its mean is that of no KL of current.",
@@ -253,7 +249,7 @@ AREAL: tuple[Metric, ...] = (
         aggregation="at each token",
         clamp="the value at ±10",
         use="reward",
-        gradient=_SEQUENCES,
+        gradient=phrases.SEQUENCES,
         coefficient="kl_ctl",
         defaults={"kl_ctl": 0.1, "kl_estimator": "k1"},
         choices=(
@@ -264,8 +260,8 @@ AREAL: tuple[Metric, ...] = (
             ),
             Choice(
                 {"kl_estimator": "k3"},
-                "In the reward k3 fades near the reference.",
-                {"method": "k3", "gradient": _DIFFERENCE},
+                phrases.FADES,
+                {"method": "k3", "gradient": phrases.DIFFERENCE},
             ),
         ),
         source=_ACTOR,
@@ -337,7 +333,7 @@ TINKER: tuple[Metric, ...] = (
         "rollout",
         "k1",
         use="reward",
-        gradient=_TOKENS,
+        gradient=phrases.TOKENS,
         coefficient="kl_penalty_coef",
         defaults={"kl_discount_factor": 0.0, "kl_penalty_coef": 0.0},
         choices=(
@@ -345,7 +341,7 @@ TINKER: tuple[Metric, ...] = (
                 {"kl_discount_factor": (1, 1.0)},
                 "The penalty is centered before the future is summed: longer responses are paid.",
                 {
-                    "gradient": "no divergence; KL(current||reference) at one length",
+                    "gradient": phrases.AT_ONE_LENGTH,
                     "zoo": "tinker/penalty, discounted",
                 },
             ),

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from kullback.dictionary import phrases
 from kullback.dictionary.metric import Choice, Metric
 
-_TURNED = "KL(reference||current), token by token"
-_SEQUENCES = "KL(current||reference), whole sequences"
-_DIFFERENCE = "KL(current||reference) - KL(reference||current), the latter token by token"
 _PADDED = "sum over the tokens that count, over all positions, padding included"
 _DILUTED = "Padding dilutes it: the same tokens in a wider batch give a smaller number."
 
@@ -41,9 +39,9 @@ TORCHRL: tuple[Metric, ...] = (
         level="padded_mean",
         aggregation=_PADDED,
         use="loss",
-        gradient=_TURNED,
+        gradient=phrases.TURNED,
         coefficient="kl_to_ref_coeff",
-        faults=(_DILUTED, "No weight: a KL while current is still the policy that sampled."),
+        faults=(_DILUTED, phrases.NO_WEIGHT),
         source=_LLM,
         verified="probed",
         zoo="torchrl/GRPO, to the reference",
@@ -101,7 +99,7 @@ TORCHRL: tuple[Metric, ...] = (
         level="",
         aggregation="at each token",
         use="reward",
-        gradient=_SEQUENCES,
+        gradient=phrases.SEQUENCES,
         coefficient="coeff",
         defaults={"coeff": 1.0},
         source="torchrl/envs/llm/transforms/kl.py",
@@ -120,10 +118,10 @@ TORCHTUNE: tuple[Metric, ...] = (
         "old",
         "k3",
         use="loss",
-        gradient=_TURNED,
+        gradient=phrases.TURNED,
         coefficient="kl_coeff",
         defaults={"kl_coeff": 0.1},
-        faults=("No weight: a KL while current is still the policy that sampled.",),
+        faults=(phrases.NO_WEIGHT,),
         version="2026-04-23",
         source="torchtune/dev/grpo/loss.py",
     ),
@@ -139,7 +137,7 @@ TUNIX: tuple[Metric, ...] = (
         "old",
         "k1",
         level="sequence_mean",
-        aggregation="mean over the tokens of a sequence, then over sequences",
+        aggregation=phrases.BY_LENGTH,
         use="loss",
         gradient="E[1 / length], whole sequences; zero at one length",
         coefficient="beta",
@@ -154,7 +152,7 @@ TUNIX: tuple[Metric, ...] = (
                 "It is k3, and descends the other direction.",
                 {
                     "method": "k3",
-                    "gradient": "no divergence; KL(reference||current) at one length",
+                    "gradient": phrases.TURNED_AT_ONE_LENGTH,
                     "faults": (),
                 },
             ),
@@ -163,7 +161,7 @@ TUNIX: tuple[Metric, ...] = (
                 "It is k2.",
                 {
                     "method": "k2",
-                    "gradient": "no divergence; KL(current||reference) at one length",
+                    "gradient": phrases.AT_ONE_LENGTH,
                     "faults": (),
                 },
             ),
@@ -178,8 +176,8 @@ TUNIX: tuple[Metric, ...] = (
                 )
                 for mode, pulls in (
                     ("kl", "zero"),
-                    ("low_var_kl", _TURNED),
-                    ("mse_kl", "KL(current||reference), token by token"),
+                    ("low_var_kl", phrases.TURNED),
+                    ("mse_kl", phrases.TOKENS),
                 )
             ),
         ),
@@ -207,14 +205,14 @@ TUNIX: tuple[Metric, ...] = (
         "rollout",
         "k3",
         use="reward",
-        gradient=_DIFFERENCE,
+        gradient=phrases.DIFFERENCE,
         coefficient="beta",
         defaults={"kl_method": "low_var_kl"},
         choices=(
             Choice(
                 {"kl_method": ("kl", "k1")},
                 "k1 in the reward is right.",
-                {"method": "k1", "gradient": _SEQUENCES, "faults": ()},
+                {"method": "k1", "gradient": phrases.SEQUENCES, "faults": ()},
             ),
         ),
         faults=("In the reward k3 fades near the reference. It is the default.",),
@@ -260,7 +258,7 @@ MONITORS: tuple[Metric, ...] = (
         "rollout",
         "abs",
         aggregation="mean over the tokens of each lag between sampling and training",
-        faults=("It is no KL: it is about the square root of one, and never cancels.",),
+        faults=(phrases.NEVER_CANCELS,),
         version="0.2.0",
         source="martingale",
         verified="not verified",

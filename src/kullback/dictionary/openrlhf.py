@@ -5,15 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from kullback.dictionary import phrases
 from kullback.dictionary.metric import Choice, Metric
-
-_TOKENS = "KL(current||reference), token by token"
-_TURNED = "KL(reference||current), token by token"
-_SEQUENCES = "KL(current||reference), whole sequences"
-_DIFFERENCE = "KL(current||reference) - KL(reference||current), the latter token by token"
-_BY_LENGTH = "mean over the tokens of a sequence, then over sequences"
-_NO_LEASH = "k1 as a loss is no leash: its expected gradient has no reference in it."
-_NO_WEIGHT = "No weight: a KL while current is still the policy that sampled."
 
 _orl = partial(Metric, "openrlhf", version="0.11.2")
 
@@ -28,7 +21,7 @@ def _estimator(method: str, gradient: str, *, loss: bool, unbiased: bool = False
         changes |= {"p": "current", "use": "loss", "sampler": "old"}
         changes |= {"level": "token_mean", "aggregation": "as the loss is averaged"}
         changes["zoo"] += ", unbiased gradient" if unbiased else ""
-        changes["faults"] = (_NO_LEASH, _NO_WEIGHT) if method == "k1" else (_NO_WEIGHT,)
+        changes["faults"] = (*[phrases.NO_LEASH] * (method == "k1"), phrases.NO_WEIGHT)
     where = "the loss" if loss else "the reward"
     more = ", its gradient that of weighted k2" if unbiased else ""
     return Choice(when, f"It is {method} in {where}{more}.", changes)
@@ -43,10 +36,10 @@ OPENRLHF: tuple[Metric, ...] = (
         "rollout",
         "k1",
         level="sequence_mean",
-        aggregation=_BY_LENGTH,
+        aggregation=phrases.BY_LENGTH,
         clamp="the log-ratio at ±10",
         use="reward",
-        gradient=_SEQUENCES,
+        gradient=phrases.SEQUENCES,
         coefficient="kl.init_coef",
         defaults={
             "kl.estimator": "k1",
@@ -60,13 +53,13 @@ OPENRLHF: tuple[Metric, ...] = (
                 "no divergence",
                 loss=False,
             ),
-            _estimator("k3", _DIFFERENCE, loss=False),
+            _estimator("k3", phrases.DIFFERENCE, loss=False),
             _estimator("k1", "zero", loss=True),
-            _estimator("k2", _TOKENS, loss=True),
-            _estimator("k3", _TURNED, loss=True),
-            _estimator("k1", _TOKENS, loss=True, unbiased=True),
-            _estimator("k2", _TOKENS, loss=True, unbiased=True),
-            _estimator("k3", _TOKENS, loss=True, unbiased=True),
+            _estimator("k2", phrases.TOKENS, loss=True),
+            _estimator("k3", phrases.TURNED, loss=True),
+            _estimator("k1", phrases.TOKENS, loss=True, unbiased=True),
+            _estimator("k2", phrases.TOKENS, loss=True, unbiased=True),
+            _estimator("k3", phrases.TOKENS, loss=True, unbiased=True),
         ),
         faults=("The value is not weighted for the policy that sampled.",),
         source="openrlhf/trainer/ppo_utils/experience_maker.py, openrlhf/models/utils.py",
@@ -81,7 +74,7 @@ OPENRLHF: tuple[Metric, ...] = (
         "rollout",
         "k1",
         level="sequence_mean",
-        aggregation=_BY_LENGTH,
+        aggregation=phrases.BY_LENGTH,
         defaults={"kl.use_loss": False},
         choices=(
             Choice(

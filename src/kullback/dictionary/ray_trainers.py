@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from kullback.dictionary import phrases
 from kullback.dictionary.metric import Choice, Metric
-
-_TURNED = "KL(reference||current), token by token"
-_SEQUENCES = "KL(current||reference), whole sequences"
-_DIFFERENCE = "KL(current||reference) - KL(reference||current), the latter token by token"
-_BY_LENGTH = "mean over the tokens of a sequence, then over sequences"
-_ONE_LENGTH = "no divergence; KL(reference||current) at one length"
-_AT_TEN = "the value at 10, which is a ratio of 13.6"
-_LETS_GO = "The clamp lets go of tokens that the reference finds 13.6 times likelier."
-_NO_LEASH = "k1 as a loss is no leash: its expected gradient has no reference in it."
-_NO_WEIGHT = "No weight: a KL while current is still the policy that sampled."
 
 _sky = partial(Metric, "skyrl", version="2026-08-21")
 SKYRL: tuple[Metric, ...] = (
@@ -26,17 +17,17 @@ SKYRL: tuple[Metric, ...] = (
         "old",
         "k3",
         level="sequence_mean",
-        aggregation=f"{_BY_LENGTH}, whatever loss_reduction says",
-        clamp=f"the log-ratio at ±20, {_AT_TEN}",
+        aggregation=f"{phrases.BY_LENGTH}, whatever loss_reduction says",
+        clamp=phrases.HELD,
         use="loss",
-        gradient=_ONE_LENGTH,
+        gradient=phrases.TURNED_AT_ONE_LENGTH,
         coefficient="kl_loss_coef",
         defaults={"use_kl_loss": True, "kl_loss_coef": 0.001, "kl_estimator_type": "k3"},
         choices=(
             Choice({"use_kl_loss": False}, "It is not trained on: use_kl_loss is False."),
             Choice(
                 {"kl_estimator_type": "k1"},
-                _NO_LEASH,
+                phrases.NO_LEASH,
                 {
                     "method": "k1",
                     "clamp": "the log-ratio at ±20",
@@ -49,7 +40,7 @@ SKYRL: tuple[Metric, ...] = (
                 {
                     "method": "k2",
                     "clamp": "the log-ratio at ±20",
-                    "gradient": "no divergence; KL(current||reference) at one length",
+                    "gradient": phrases.AT_ONE_LENGTH,
                 },
             ),
             Choice(
@@ -58,7 +49,7 @@ SKYRL: tuple[Metric, ...] = (
                 {"method": "abs", "clamp": "the log-ratio at ±20", "gradient": "no divergence"},
             ),
         ),
-        faults=(_LETS_GO, _NO_WEIGHT),
+        faults=(phrases.LETS_GO, phrases.NO_WEIGHT),
         source="skyrl/backends/skyrl_train/workers/worker.py",
     ),
     _sky(
@@ -69,10 +60,10 @@ SKYRL: tuple[Metric, ...] = (
         "rollout",
         "k3",
         level="sequence_mean",
-        aggregation=f"{_BY_LENGTH}; the largest of a sequence, mean over sequences",
-        clamp=f"the log-ratio at ±20, {_AT_TEN}",
+        aggregation=f"{phrases.BY_LENGTH}; the largest of a sequence, mean over sequences",
+        clamp=phrases.HELD,
         use="reward",
-        gradient=_DIFFERENCE,
+        gradient=phrases.DIFFERENCE,
         coefficient="kl_loss_coef",
         defaults={"use_kl_in_reward": False, "kl_estimator_type": "k3"},
         choices=(
@@ -83,12 +74,12 @@ SKYRL: tuple[Metric, ...] = (
                 {
                     "method": "k1",
                     "clamp": "the log-ratio at ±20",
-                    "gradient": _SEQUENCES,
+                    "gradient": phrases.SEQUENCES,
                     "faults": (),
                 },
             ),
         ),
-        faults=("In the reward k3 fades near the reference.", _LETS_GO),
+        faults=(phrases.FADES, phrases.LETS_GO),
         source="skyrl/train/trainer.py",
         verified="measured",
     ),
@@ -102,7 +93,7 @@ SKYRL: tuple[Metric, ...] = (
         "old",
         "rollout",
         "abs",
-        faults=("It is no KL: it is about the square root of one, and never cancels.",),
+        faults=(phrases.NEVER_CANCELS,),
         source="skyrl/train/trainer.py",
     ),
 )
@@ -118,7 +109,7 @@ SLIME: tuple[Metric, ...] = (
         "old",
         "k1",
         level="sequence_mean",
-        aggregation=_BY_LENGTH,
+        aggregation=phrases.BY_LENGTH,
         use="loss",
         gradient="E[1 / length], whole sequences; zero at one length",
         coefficient="kl_loss_coef",
@@ -130,14 +121,18 @@ SLIME: tuple[Metric, ...] = (
                 "It is k2.",
                 {
                     "method": "k2",
-                    "gradient": "no divergence; KL(current||reference) at one length",
-                    "faults": (_NO_WEIGHT,),
+                    "gradient": phrases.AT_ONE_LENGTH,
+                    "faults": (phrases.NO_WEIGHT,),
                 },
             ),
             Choice(
                 {"kl_loss_type": ("k3", "low_var_kl"), "use_unbiased_kl": False},
                 "It is k3; low_var_kl is clamped at 10.",
-                {"method": "k3", "gradient": _ONE_LENGTH, "faults": (_NO_WEIGHT,)},
+                {
+                    "method": "k3",
+                    "gradient": phrases.TURNED_AT_ONE_LENGTH,
+                    "faults": (phrases.NO_WEIGHT,),
+                },
             ),
             Choice(
                 {"kl_loss_type": ("k3", "low_var_kl"), "use_unbiased_kl": True},
@@ -145,7 +140,7 @@ SLIME: tuple[Metric, ...] = (
                 {
                     "method": "k3",
                     "weight": "current/old",
-                    "gradient": "no divergence; KL(current||reference) at one length",
+                    "gradient": phrases.AT_ONE_LENGTH,
                     "faults": (),
                 },
             ),
@@ -154,7 +149,7 @@ SLIME: tuple[Metric, ...] = (
                 "It is k1 weighted by current/old, the weight in the gradient.",
                 {
                     "weight": "current/old",
-                    "gradient": "no divergence; KL(current||reference) at one length",
+                    "gradient": phrases.AT_ONE_LENGTH,
                     "faults": (),
                 },
             ),
@@ -174,7 +169,7 @@ SLIME: tuple[Metric, ...] = (
                 {"clamp": "the value at 10, behind the weight if there is one"},
             ),
         ),
-        faults=(_NO_LEASH, _NO_WEIGHT),
+        faults=(phrases.NO_LEASH, phrases.NO_WEIGHT),
         source=_MEGATRON,
         verified="measured",
     ),
@@ -186,7 +181,7 @@ SLIME: tuple[Metric, ...] = (
         "old",
         "k1",
         level="sequence_mean",
-        aggregation=f"{_BY_LENGTH}; with gspo the mean of its sequence at every token",
+        aggregation=f"{phrases.BY_LENGTH}; with gspo the mean of its sequence at every token",
         source=_MEGATRON,
     ),
     _slime(
@@ -197,7 +192,7 @@ SLIME: tuple[Metric, ...] = (
         "rollout",
         "k1",
         use="reward",
-        gradient=_SEQUENCES,
+        gradient=phrases.SEQUENCES,
         coefficient="kl_coef",
         defaults={"kl_coef": 0.0},
         choices=(
@@ -218,8 +213,8 @@ SLIME: tuple[Metric, ...] = (
         "rollout",
         "abs",
         level="sequence_mean",
-        aggregation=_BY_LENGTH,
-        faults=("It is no KL: it is about the square root of one, and never cancels.",),
+        aggregation=phrases.BY_LENGTH,
+        faults=(phrases.NEVER_CANCELS,),
         source=_MEGATRON,
     ),
     _slime(
@@ -231,7 +226,7 @@ SLIME: tuple[Metric, ...] = (
         "ratio",
         formula="old/rollout",
         level="sequence_mean",
-        aggregation=_BY_LENGTH,
+        aggregation=phrases.BY_LENGTH,
         negative=False,
         source=_MEGATRON,
     ),
@@ -243,7 +238,7 @@ SLIME: tuple[Metric, ...] = (
         "rollout",
         formula="|old/rollout − 1|",
         level="sequence_mean",
-        aggregation=_BY_LENGTH,
+        aggregation=phrases.BY_LENGTH,
         negative=False,
         source=_MEGATRON,
     ),
@@ -256,7 +251,7 @@ SLIME: tuple[Metric, ...] = (
         "ratio",
         formula="current/old = exp(−ppo_kl)",
         level="sequence_mean",
-        aggregation=_BY_LENGTH,
+        aggregation=phrases.BY_LENGTH,
         negative=False,
         source=_MEGATRON,
     ),
@@ -268,7 +263,7 @@ SLIME: tuple[Metric, ...] = (
         "student",
         "k1",
         level="sequence_mean",
-        aggregation=_BY_LENGTH,
+        aggregation=phrases.BY_LENGTH,
         use="reward",
         gradient="KL(student||teacher), token by token",
         source=_MEGATRON,
@@ -285,9 +280,9 @@ ROLL: tuple[Metric, ...] = (
         "old",
         "k3",
         aggregation="as loss_agg_mode says",
-        clamp=_AT_TEN,
+        clamp=phrases.AT_TEN,
         use="loss",
-        gradient=_TURNED,
+        gradient=phrases.TURNED,
         coefficient="kl_loss_coef",
         defaults={"use_kl_loss": False, "kl_loss_coef": 0.0},
         choices=(
@@ -295,7 +290,11 @@ ROLL: tuple[Metric, ...] = (
             Choice(
                 {"loss_agg_mode": "seq-mean-token-mean"},
                 "Each sequence is divided by its own length, which bends the gradient.",
-                {"level": "sequence_mean", "aggregation": _BY_LENGTH, "gradient": _ONE_LENGTH},
+                {
+                    "level": "sequence_mean",
+                    "aggregation": phrases.BY_LENGTH,
+                    "gradient": phrases.TURNED_AT_ONE_LENGTH,
+                },
             ),
             Choice(
                 {"loss_agg_mode": "seq-mean-token-sum"},
@@ -306,7 +305,11 @@ ROLL: tuple[Metric, ...] = (
                 },
             ),
         ),
-        faults=("kl_penalty does not change it: it is k3 always.", _LETS_GO, _NO_WEIGHT),
+        faults=(
+            "kl_penalty does not change it: it is k3 always.",
+            phrases.LETS_GO,
+            phrases.NO_WEIGHT,
+        ),
         source="roll/pipeline/base_worker.py",
         verified="measured",
     ),
@@ -339,9 +342,9 @@ ROLL: tuple[Metric, ...] = (
         "rollout",
         "k1",
         level="sequence_mean",
-        aggregation=_BY_LENGTH,
+        aggregation=phrases.BY_LENGTH,
         use="reward",
-        gradient=_SEQUENCES,
+        gradient=phrases.SEQUENCES,
         coefficient="init_kl_coef",
         defaults={"add_token_level_kl": False, "kl_penalty": "kl", "init_kl_coef": 0.2},
         choices=(
@@ -361,8 +364,8 @@ ROLL: tuple[Metric, ...] = (
             ),
             Choice(
                 {"kl_penalty": ("low_var_kl", "k3")},
-                "In the reward k3 fades near the reference.",
-                {"method": "k3", "clamp": _AT_TEN, "gradient": _DIFFERENCE},
+                phrases.FADES,
+                {"method": "k3", "clamp": phrases.AT_TEN, "gradient": phrases.DIFFERENCE},
             ),
         ),
         faults=('kl_penalty "full" sums over time, not over the vocabulary.',),

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from kullback.dictionary import phrases
 from kullback.dictionary.metric import Choice, Metric
 
-_OF_TOKENS = "KL(current||reference), token by token"
-_TURNED = "KL(reference||current), token by token"
-_NO_DIVERGENCE = "no divergence; KL(current||reference) at one length"
 _trl = partial(Metric, "trl", version="1.16.0")
 _GRPO = "trl/trainer/grpo_trainer.py"
 
@@ -24,7 +22,7 @@ _OWN = (
         trainer="GRPOTrainer",
         aggregation="mean over all tokens of the batch, over all processes",
         use="loss",
-        gradient=_OF_TOKENS,
+        gradient=phrases.TOKENS,
         coefficient="beta",
         defaults={
             "beta": 0.0,
@@ -37,7 +35,7 @@ _OWN = (
                 {"use_bias_correction_kl": False},
                 "Without the bias correction it has no weight, and the gradient is that of the "
                 "other direction.",
-                {"weight": "", "gradient": _TURNED, "zoo": "trl/GRPO, no bias correction"},
+                {"weight": "", "gradient": phrases.TURNED, "zoo": "trl/GRPO, no bias correction"},
             ),
             Choice(
                 {"use_bias_correction_kl": True, "importance_sampling_level": "sequence"},
@@ -56,7 +54,7 @@ _OWN = (
                     "importance_sampling_level": "token",
                 },
                 "The loss divides each sequence by its own length; the logged number does not.",
-                {"gradient": _NO_DIVERGENCE, "zoo": "trl/GRPO, mean of sequences"},
+                {"gradient": phrases.AT_ONE_LENGTH, "zoo": "trl/GRPO, mean of sequences"},
             ),
             Choice(
                 {"use_vllm": True},
@@ -84,7 +82,7 @@ _OWN = (
         trainer="RLOOTrainer",
         aggregation="mean over all tokens; the reward has the sum over each sequence",
         use="reward",
-        gradient="KL(current||reference), whole sequences",
+        gradient=phrases.SEQUENCES,
         coefficient="beta",
         defaults={"beta": 0.05},
         faults=("With vLLM the engine sampled, and nothing corrects for it.",),
@@ -132,7 +130,7 @@ _OWN = (
         trainer="GMPOTrainer",
         aggregation="mean over all tokens; the loss divides each sequence by its length",
         use="loss",
-        gradient="no divergence; KL(reference||current) at one length",
+        gradient=phrases.TURNED_AT_ONE_LENGTH,
         coefficient="beta",
         faults=("No weight: a KL while current is still old.",),
         source="trl/experimental/gmpo",
@@ -162,7 +160,7 @@ _OWN = (
         level="sequence_sum",
         aggregation="sum over the tokens, mean over sequences",
         use="reward",
-        gradient="KL(current||reference), whole sequences",
+        gradient=phrases.SEQUENCES,
         version="before 1.16",
         until="1.16",
         source="no longer there in 1.16.0",
@@ -189,7 +187,7 @@ _OWN = (
         "rollout",
         "abs",
         aggregation="mean, or largest, over all tokens",
-        faults=("It is no KL: it is about the square root of one, and never cancels.",),
+        faults=(phrases.NEVER_CANCELS,),
         source=_GRPO,
     ),
     _trl(
@@ -222,7 +220,7 @@ _KERNELS = (
         "old",
         "k3",
         use="loss",
-        gradient=_TURNED,
+        gradient=phrases.TURNED,
         coefficient="beta",
         defaults={"use_bias_correction_kl": False},
         choices=(
@@ -231,7 +229,7 @@ _KERNELS = (
                 "It is weighted by current/old, as TRL does by default.",
                 {
                     "weight": "current/old",
-                    "gradient": _OF_TOKENS,
+                    "gradient": phrases.TOKENS,
                     "zoo": "liger/GRPO, bias correction",
                 },
             ),
@@ -240,8 +238,8 @@ _KERNELS = (
                 "Each sequence is divided by its own length.",
                 {
                     "level": "sequence_mean",
-                    "aggregation": "mean over the tokens of a sequence, then over sequences",
-                    "gradient": "no divergence; KL(reference||current) at one length",
+                    "aggregation": phrases.BY_LENGTH,
+                    "gradient": phrases.TURNED_AT_ONE_LENGTH,
                     "zoo": "liger/GRPO, mean of sequences",
                 },
             ),
@@ -265,7 +263,7 @@ _KERNELS = (
         "k3",
         clamp="the log-ratio at ±20, the value at 10",
         use="loss",
-        gradient=_TURNED,
+        gradient=phrases.TURNED,
         coefficient="beta",
         defaults={"kl_in_reward": False},
         choices=(
@@ -279,11 +277,11 @@ _KERNELS = (
                     "level": "sequence_sum",
                     "aggregation": "sum over the tokens of a sequence",
                     "use": "reward",
-                    "gradient": "KL(current||reference), whole sequences",
+                    "gradient": phrases.SEQUENCES,
                 },
             ),
         ),
-        faults=("The clamp lets go of tokens that the reference finds 13.6 times likelier.",),
+        faults=(phrases.LETS_GO,),
         version="2026-08-22",
         source="swift/rlhf_trainers/grpo_trainer.py",
     ),
@@ -306,7 +304,7 @@ _KERNELS = (
         "old",
         "rollout",
         "k3",
-        clamp="the value at 10, which is a ratio of 13.6",
+        clamp=phrases.AT_TEN,
         version="2026-08-22",
         source="swift/rlhf_trainers/grpo_trainer.py",
     ),
@@ -333,7 +331,7 @@ _KERNELS = (
         level="sequence_sum",
         aggregation="sum over the tokens, mean over sequences",
         use="reward",
-        gradient="KL(current||reference), whole sequences",
+        gradient=phrases.SEQUENCES,
         version="2025-05-30",
         source="trl/trainer/utils.py of rycolab/kl-rb",
         faults=("The clip of the ratio in PPO clips the KL, too.",),

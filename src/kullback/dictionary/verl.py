@@ -5,14 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from kullback.dictionary import phrases
 from kullback.dictionary.metric import Choice, Metric
 
-_TOKENS = "KL(current||reference), token by token"
-_TURNED = "KL(reference||current), token by token"
-_SEQUENCES = "KL(current||reference), whole sequences"
-_DIFFERENCE = "KL(current||reference) - KL(reference||current), the latter token by token"
-_HELD = "the log-ratio at ±20, the value at 10, which is a ratio of 13.6"
-_LETS_GO = "The clamp lets go of tokens that the reference finds 13.6 times likelier."
 _WORDS = {"k1": "k1", "k2": "k2", "k3": "k3", "abs": "the absolute log-ratio"}
 _verl = partial(Metric, "verl", version="0.9.1")
 _LOSSES, _CORE = "verl/workers/utils/losses.py", "verl/trainer/ppo/core_algos.py"
@@ -33,11 +28,11 @@ _TYPES = (
         zoo="verl/loss k1",
     ),
     _type("abs", "abs", "no divergence", zoo="verl/loss abs"),
-    _type(("mse", "k2"), "k2", _TOKENS, zoo="verl/loss k2"),
-    _type(("kl+", "k1+"), "k1", _TOKENS, zoo="verl/loss k1+"),
-    _type("abs+", "abs", _TOKENS, zoo="verl/loss abs+"),
-    _type(("mse+", "k2+"), "k2", _TOKENS, zoo="verl/loss k2+"),
-    _type(("low_var_kl+", "k3+"), "k3", _TOKENS, _HELD, zoo="verl/loss low_var_kl+"),
+    _type(("mse", "k2"), "k2", phrases.TOKENS, zoo="verl/loss k2"),
+    _type(("kl+", "k1+"), "k1", phrases.TOKENS, zoo="verl/loss k1+"),
+    _type("abs+", "abs", phrases.TOKENS, zoo="verl/loss abs+"),
+    _type(("mse+", "k2+"), "k2", phrases.TOKENS, zoo="verl/loss k2+"),
+    _type(("low_var_kl+", "k3+"), "k3", phrases.TOKENS, phrases.HELD, zoo="verl/loss low_var_kl+"),
 )
 _BY_LENGTH = {"level": "sequence_mean", "aggregation": "mean of each sequence, mean over those"}
 _K3, _K1 = ("low_var_kl", "k3"), ("kl", "k1")
@@ -66,7 +61,7 @@ _AGGREGATIONS = (
         {"actor.loss_agg_mode": "seq-mean-token-mean", "actor.kl_loss_type": _K3},
         "",
         {
-            "gradient": "no divergence; KL(reference||current) at one length",
+            "gradient": phrases.TURNED_AT_ONE_LENGTH,
             "zoo": "verl/loss low_var_kl, seq-mean-token-mean",
         },
     ),
@@ -88,9 +83,9 @@ _LOSS = _verl(
     "old",
     "k3",
     aggregation="mean over all tokens of a minibatch: its micro-batches are added up",
-    clamp=_HELD,
+    clamp=phrases.HELD,
     use="loss",
-    gradient=_TURNED,
+    gradient=phrases.TURNED,
     coefficient="actor.kl_loss_coef",
     defaults={
         "actor.use_kl_loss": False,
@@ -104,7 +99,7 @@ _LOSS = _verl(
         *_AGGREGATIONS,
     ),
     faults=(
-        _LETS_GO,
+        phrases.LETS_GO,
         "No weight: a KL while current is still the policy that sampled, so in the first "
         "minibatch; rollout weights go to the policy loss alone.",
     ),
@@ -119,7 +114,7 @@ def _penalty(value: Any, method: str, gradient: str, clamp: str = "", zoo: str =
     changes: dict[str, Any] = {"method": method, "clamp": clamp, "gradient": gradient, "zoo": zoo}
     if method == "k3":
         changes["faults"] = (
-            _LETS_GO,
+            phrases.LETS_GO,
             "In the reward k3 fades near the reference: 16, 3 and 0.6 % of the pull of the KL at "
             "logits 0.5, 0.1 and 0.02 away.",
         )
@@ -135,9 +130,9 @@ _REWARD = _verl(
     "rollout",
     "k1",
     level="sequence_mean",
-    aggregation="mean over the tokens of a sequence, then over sequences",
+    aggregation=phrases.BY_LENGTH,
     use="reward",
-    gradient=_SEQUENCES,
+    gradient=phrases.SEQUENCES,
     coefficient="algorithm.kl_ctrl.kl_coef",
     defaults={
         "algorithm.use_kl_in_reward": False,
@@ -151,8 +146,16 @@ _REWARD = _verl(
         ),
         _penalty("abs", "abs", _NEAR, zoo="verl/reward abs"),
         _penalty(("mse", "k2"), "k2", _NEAR, zoo="verl/reward mse"),
-        _penalty(("low_var_kl", "k3"), "k3", _DIFFERENCE, _HELD, "verl/reward low_var_kl"),
-        _penalty(("low_var_kl+", "k3+"), "k3", _DIFFERENCE, _HELD, "verl/reward low_var_kl+"),
+        _penalty(
+            ("low_var_kl", "k3"), "k3", phrases.DIFFERENCE, phrases.HELD, "verl/reward low_var_kl"
+        ),
+        _penalty(
+            ("low_var_kl+", "k3+"),
+            "k3",
+            phrases.DIFFERENCE,
+            phrases.HELD,
+            "verl/reward low_var_kl+",
+        ),
         Choice(
             {"algorithm.kl_ctrl.type": "adaptive"},
             "The controller compares this mean, in nats per token, with target_kl; the rule that "
@@ -301,7 +304,7 @@ _DISTILLATION = (
         "teacher",
         "student",
         "k3",
-        clamp=_HELD,
+        clamp=phrases.HELD,
         use="loss",
         gradient="KL(teacher||student), token by token",
         defaults={
@@ -354,7 +357,7 @@ _DISTILLATION = (
         ),
         faults=(
             "use_policy_gradient is True in the dataclass and false in the YAML file.",
-            _LETS_GO,
+            phrases.LETS_GO,
         ),
         source="verl/trainer/distillation/losses.py",
         verified="probed",

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.clusters import mixed
-from kullback.columns import Columns, Place, is_sentinel
+from kullback.columns import Columns, Place, is_number
 from kullback.estimation.axes import settled
+from kullback.estimation.keyed import added
 from kullback.estimation.opening_state import openings
 from kullback.estimation.repeat_state import LEAST
 from kullback.levels import segment_sums
@@ -68,6 +69,20 @@ class Again:
 
 
 @dataclass(frozen=True, slots=True)
+class Products:
+    """Of the differences of two roles: Σ d_a d_b, Σ d_a² and Σ d_b². ``a + b`` adds both."""
+
+    product: float
+    first: float
+    second: float
+
+    def __add__(self, other: Products) -> Products:
+        return Products(
+            self.product + other.product, self.first + other.first, self.second + other.second
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class AgainState:
     """Every role at tokens scored twice. ``a + b`` counts both.
 
@@ -77,13 +92,13 @@ class AgainState:
 
     Args:
         roles: What was seen of each role.
-        products: Of two roles whose columns differ, Σ d_a d_b, Σ d_a² and Σ d_b²: noise of two
-            evaluations is hardly correlated, another prefix moves both.
+        products: Of two roles whose columns differ, the products of their differences: noise of
+            two evaluations is hardly correlated, another prefix moves both.
         by_step: Whether a step is logged.
     """
 
     roles: dict[str, Again]
-    products: dict[tuple[str, str], tuple[float, float, float]]
+    products: dict[tuple[str, str], Products]
     by_step: bool
 
     @classmethod
@@ -105,30 +120,20 @@ class AgainState:
         )
 
     def __add__(self, other: AgainState) -> AgainState:
-        shared = self.roles.keys() & other.roles.keys()
-        both = {role: self.roles[role] + other.roles[role] for role in shared}
-        pairs = self.products.keys() & other.products.keys()
-        sums = {pair: _sum(self.products[pair], other.products[pair]) for pair in pairs}
         return AgainState(
-            self.roles | other.roles | both,
-            self.products | other.products | sums,
+            added(self.roles, other.roles),
+            added(self.products, other.products),
             self.by_step and other.by_step,
         )
 
     def correlation(self, role: str) -> float:
         """The largest correlation of a role's differences with another role's; NaN without one."""
         found = [
-            product / (a * b) ** 0.5
-            for pair, (product, a, b) in self.products.items()
-            if role in pair and a > 0 and b > 0
+            one.product / (one.first * one.second) ** 0.5
+            for pair, one in self.products.items()
+            if role in pair and one.first > 0 and one.second > 0
         ]
         return max(found, default=float("nan"))
-
-
-def _sum(
-    a: tuple[float, float, float], b: tuple[float, float, float]
-) -> tuple[float, float, float]:
-    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +149,7 @@ class _Seen:
         cls, values: NDArray[np.floating], one: NDArray[np.int64], other: NDArray[np.int64]
     ) -> _Seen:
         a, b = values[one].astype(np.float64), values[other].astype(np.float64)
-        usable = np.isfinite(a) & np.isfinite(b) & ~is_sentinel(a) & ~is_sentinel(b)
+        usable = is_number(a) & is_number(b)
         a, b = np.where(usable, a, 0.0), np.where(usable, b, 0.0)
         return cls(a, a - b, usable)
 
@@ -162,10 +167,10 @@ def _again(columns: Columns, seen: _Seen, other: NDArray[np.int64]) -> Again:
     )
 
 
-def _products(a: _Seen, b: _Seen) -> tuple[float, float, float]:
+def _products(a: _Seen, b: _Seen) -> Products:
     both = a.usable & b.usable
     x, y = np.where(both, a.differences, 0.0), np.where(both, b.differences, 0.0)
-    return float((x * y).sum()), float((x * x).sum()), float((y * y).sum())
+    return Products(float((x * y).sum()), float((x * x).sum()), float((y * y).sum()))
 
 
 def _twice(columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -211,7 +216,7 @@ def _of_rows(columns: Columns, ids: NDArray[np.int64]) -> tuple[Keys, NDArray[np
     told = counts[row] > 1
     if told.any():
         values = columns.log_probs[presumed_sampler(columns.log_probs).role]
-        usable = columns.mask & np.isfinite(values) & ~is_sentinel(values)
+        usable = columns.mask & is_number(values)
         told &= -segment_sums(np.where(usable, values, 0.0), columns.lengths) >= LEAST
     return keys, told
 

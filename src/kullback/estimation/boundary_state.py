@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kullback.columns import Columns, Place, is_sentinel
+from kullback.columns import Columns, Place, is_number
+from kullback.estimation.keyed import added
 from kullback.formulas.k_family import k3
 from kullback.question import Question
 
@@ -74,8 +75,7 @@ class BoundaryState:
         return cls(rows, packed, dict(zip(borders.names, inner, strict=True)))
 
     def __add__(self, other: BoundaryState) -> BoundaryState:
-        both = {k: self.inner[k] + other.inner[k] for k in self.inner if k in other.inner}
-        found = self.inner | other.inner | both
+        found = added(self.inner, other.inner)
         kept = sorted(found.items(), key=lambda item: -item[1].tokens)[:KINDS]
         return BoundaryState(self.rows + other.rows, self.packed + other.packed, dict(kept))
 
@@ -120,8 +120,7 @@ def _edges(
 ) -> list[Edge]:
     """The sums over the tokens at these places, of each of so many kinds."""
     p, q = (columns.log_probs[role][places].astype(np.float64) for role in (question.p, question.q))
-    told = columns.mask[places] & np.isfinite(p) & np.isfinite(q)
-    told &= ~(is_sentinel(p) | is_sentinel(q))
+    told = columns.mask[places] & is_number(p) & is_number(q)
     places, kinds, log_r = places[told], kinds[told], q[told] - p[told]
     squares = np.minimum(log_r * log_r, CUT)
     terms = (squares, squares * squares, -log_r, k3(log_r))

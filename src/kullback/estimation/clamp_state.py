@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.columns import Columns
+from kullback.estimation.keyed import added
 from kullback.estimation.ratios import Ratios
 from kullback.formulas.k_family import k1, k3
 
@@ -118,7 +119,7 @@ class ClampState:
         return cls(
             len(log_r),
             {name: count for name, (count, _) in found.items()},
-            {name: added for name, (_, added) in found.items()},
+            {name: more for name, (_, more) in found.items()},
             low,
             high,
         )
@@ -127,8 +128,8 @@ class ClampState:
     def __add__(self, other: ClampState) -> ClampState:
         return ClampState(
             self.tokens + other.tokens,
-            {name: self.changed[name] + other.changed[name] for name in CLAMPS},
-            {name: self.added[name] + other.added[name] for name in CLAMPS},
+            added(self.changed, other.changed),
+            added(self.added, other.added),
             self.low + other.low,
             self.high + other.high,
         )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kullback.columns import Columns, Place, is_sentinel
+from kullback.columns import Columns, Place, is_number, is_sentinel
 from kullback.estimation.grids import grids_of
 
 
@@ -71,7 +71,7 @@ class ColumnState:
         if faults["nan"].any():
             before, behind = columns.outside(inside & ~faults["nan"])
             trailing = int((faults["nan"] & behind & ~before).sum())
-        plain = inside & np.isfinite(values) & ~is_sentinel(values)
+        plain = inside & is_number(values)
         low = float(np.where(plain, values, np.inf).min(initial=np.inf))
         rises, falls = _steps(columns, values, plain)
         return cls(
@@ -87,11 +87,7 @@ class ColumnState:
             grids=grids_of(values[plain]),
             discrete=columns.tokens is not None or columns.text is not None,
             dtype=str(values.dtype),
-            first={
-                name: columns.place(int(flags.argmax()))
-                for name, flags in faults.items()
-                if flags.any()
-            },
+            first=columns.first_places(faults),
             **{name: int(flags.sum()) for name, flags in faults.items()},
         )
 

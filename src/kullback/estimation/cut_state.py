@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.columns import Columns, TopK, fits_bfloat16
-from kullback.estimation.drawn import drawn
+from kullback.estimation.drawn import EVERY, drawn
 from kullback.heads import shared
 
 RANKS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 50, 64, 80, 100, 128, 200, 256, 512,
@@ -23,7 +23,6 @@ TERMS = ("told", "expected", "log_kept", "size", "firsts", "expected_firsts")
 ROW = {name: i for i, name in enumerate(TERMS)}
 BOTH = ("looked", "listed", "kept", "kl")
 TINY = 1e-300  # the smallest mass kept: of what is no distribution
-EVERY = 16  # tokens of a sequence, of which one prefix is looked at under the other roles
 
 
 @dataclass(frozen=True, slots=True)

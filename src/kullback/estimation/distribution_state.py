@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kullback.columns import Columns, Place, TopK, fits_bfloat16, is_sentinel
+from kullback.columns import BFLOAT16, Columns, Place, TopK, fits_bfloat16, is_sentinel
 
 ROUNDING = 0.01  # nats that a log-softmax in low precision may be off
-BFLOAT16 = 2.0**-9  # and the relative error of storing its result in eight bits
 LEAST_ENTROPY = -0.1  # nats; honest ones in bfloat16 were seen below 0, but not as far
 
 
@@ -66,11 +65,7 @@ class DistributionState:
             difference=difference,
             entropies=int(known.sum()),
             lowest=lowest,
-            first={
-                name: columns.place(int(flags.argmax()))
-                for name, flags in faults.items()
-                if flags.any()
-            },
+            first=columns.first_places(faults),
             **{name: int(flags.sum()) for name, flags in faults.items()},
         )
 

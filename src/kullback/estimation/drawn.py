@@ -12,6 +12,7 @@ from kullback.columns import Columns, TopK
 from kullback.heads import ABSENT, in_order
 
 BLOCK = 1 << 13  # tokens of a piece, so that twenty entries of each stay in the cache
+EVERY = 16  # tokens of a sequence, of which one prefix is compared between roles: heads say much
 ENTRIES = 1 << 20  # of heads in a piece, at most
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.columns import Columns, Place
-from kullback.estimation.role_sums import Logged, added, scored
+from kullback.estimation.keyed import added
+from kullback.estimation.role_sums import Logged, scored
 from kullback.levels import segment_sums
 
 KINDS = 20  # last ids kept apart, the commonest
@@ -113,15 +114,11 @@ class MaskState:
             empty=self.empty + other.empty,
             holed=self.holed + other.holed,
             holes=self.holes + other.holes,
-            endings=_both(self.endings, other.endings),
-            behind=_both(self.behind, other.behind),
+            endings=_most(added(self.endings, other.endings)),
+            behind=_most(added(self.behind, other.behind)),
             left=added(self.left, other.left),
             first=self.first or other.first,
         )
-
-
-def _both(a: dict[int, Ending], b: dict[int, Ending]) -> dict[int, Ending]:
-    return _most(a | b | {name: a[name] + b[name] for name in a if name in b})
 
 
 def _most(endings: dict[int, Ending]) -> dict[int, Ending]:

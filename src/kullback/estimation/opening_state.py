@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kullback.columns import Columns, Place, is_sentinel
-from kullback.estimation.role_sums import Logged, added, logged
+from kullback.columns import Columns, Place, is_number, is_sentinel
+from kullback.estimation.keyed import added, commonest
+from kullback.estimation.role_sums import Logged, logged
 from kullback.levels import segment_sums
 
 COMPARED = 32  # tokens of two openings that are compared, at most
@@ -84,11 +85,16 @@ class OpeningState:
             **counts,
         )
 
+    @property
+    def means(self) -> dict[str, float]:
+        """What the other roles that scored these tokens give them on average."""
+        return {role: one.total / one.count for role, one in self.others.items() if one.count}
+
     def __add__(self, other: OpeningState) -> OpeningState:
         counted = ("sequences", "opened", "tokens", "scored", "elsewhere")
         return replace(
             self,
-            kinds=Counter(dict((self.kinds + other.kinds).most_common(KINDS))),
+            kinds=commonest(self.kinds + other.kinds, KINDS),
             others=added(self.others, other.others),
             first=self.first or other.first,
             **{name: getattr(self, name) + getattr(other, name) for name in counted},
@@ -106,8 +112,10 @@ def kinds_of(columns: Columns, runs: list[NDArray[np.int64]]) -> Counter[int | N
     """How many runs have the same ids, by a hash of these; None without ids."""
     if columns.tokens is None:
         return Counter({None: len(runs)})
-    found = Counter(zlib.crc32(columns.tokens[run].astype("<i8").tobytes()) for run in runs)
-    return Counter(dict(found.most_common(KINDS)))
+    found: Counter[int | None] = Counter(
+        zlib.crc32(columns.tokens[run].astype("<i8").tobytes()) for run in runs
+    )
+    return commonest(found, KINDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +147,7 @@ class SharedState:
         """The sums of one batch, whose tokens are known."""
         assert columns.tokens is not None
         values = columns.log_probs[role]
-        usable = columns.mask & np.isfinite(values) & ~is_sentinel(values)
+        usable = columns.mask & is_number(values)
         even = _pairs(columns)
         places, inside = openings(columns)
         (one, other), (in_one, in_other) = places[even.T], inside[even.T]

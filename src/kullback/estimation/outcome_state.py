@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kullback.columns import Columns
 from kullback.estimation.groups import Groups
+from kullback.estimation.keyed import commonest
 
 REASONS = ("finish_reason", "stop_reason", "finish")  # labels that say why a sequence ended
 REWARDS = ("reward", "score", "accuracy", "correct")
@@ -35,20 +36,21 @@ class OutcomeState:
     def of(cls, columns: Columns) -> OutcomeState:
         """The counts of one batch."""
         told = next((columns.labels[name] for name in REASONS if name in columns.labels), None)
+        reasons = Counter() if told is None else Counter(map(str, told.tolist()))
         given = next((columns.labels[name] for name in REWARDS if name in columns.labels), None)
         rewards = np.zeros(0) if given is None else _numbers(given)
         known = np.isfinite(rewards)
         there = rewards[known]
         keys = columns.clusters[known] if len(known) else columns.clusters[:0]
         return cls(
-            reasons=Counter() if told is None else _commonest(Counter(map(str, told.tolist()))),
+            reasons=commonest(reasons, KINDS),
             rewards=Groups.of(keys, np.stack([np.ones(len(there)), there, there * there])),
             values=_smallest(there.tolist()),
         )
 
     def __add__(self, other: OutcomeState) -> OutcomeState:
         return OutcomeState(
-            _commonest(self.reasons + other.reasons),
+            commonest(self.reasons + other.reasons, KINDS),
             self.rewards + other.rewards,
             _smallest([*self.values, *other.values]),
         )
@@ -60,10 +62,6 @@ def _numbers(values: NDArray[np.generic]) -> NDArray[np.float64]:
         return values.astype(np.float64)
     kept = (float(one) if isinstance(one, int | float) else np.nan for one in values.tolist())
     return np.fromiter(kept, dtype=np.float64, count=len(values))
-
-
-def _commonest(counts: Counter[str]) -> Counter[str]:
-    return Counter(dict(counts.most_common(KINDS)))
 
 
 def _smallest(values: list[float]) -> tuple[float, ...]:

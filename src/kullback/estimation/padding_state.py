@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.columns import Columns, Place
+from kullback.estimation.keyed import added
 
 SHORTEST = 2  # a single certain token at the end is an honest end of text
 NAMED = 20  # places kept by name; the rest are counted
@@ -97,33 +98,22 @@ class PaddingState:
         """The runs of one batch."""
         runs: dict[Kind, Runs] = {}
         inner: dict[tuple[str, float, int | None], Inner] = {}
-        starts, ends = columns.starts, columns.ends
         for role, values in columns.log_probs.items():
             ids = [] if columns.tokens is None else [columns.tokens]
             first, last = repeated(columns, values, *ids)
-            sequence = np.searchsorted(ends, first, side="right")
-            begins, closes = first == starts[sequence], last == ends[sequence] - 1
-            edges = {"begin": np.flatnonzero(begins), "end": np.flatnonzero(closes)}
-            for side, chosen in edges.items():
-                for i in chosen.tolist():
-                    shape = (int(columns.lengths[sequence[i]]), int(last[i] - first[i] + 1))
-                    at = int(sequence[i])
-                    place = columns.place_in(at, int(first[i] - starts[at]))
-                    one = Runs(Counter([shape]), (place,))
-                    kind = (side, role, float(values[first[i]]), _identity(columns, first[i]))
-                    runs[kind] = runs[kind] + one if kind in runs else one
-            within = ~begins & ~closes
+            for side, start, _, one in at_ends(columns, first, last):
+                kind = (side, role, float(values[start]), _identity(columns, start))
+                runs[kind] = runs[kind] + one if kind in runs else one
+            within = touches_no_end(columns, first, last)
             for (value, token), one in _counted(columns, values, first[within], last[within]):
                 inner[role, value, token] = one
         return cls(Counter(columns.lengths.tolist()), _commonest(runs), _most(inner))
 
     def __add__(self, other: PaddingState) -> PaddingState:
-        both = {k: self.runs[k] + other.runs[k] for k in self.runs.keys() & other.runs.keys()}
-        within = {k: self.inner[k] + other.inner[k] for k in self.inner.keys() & other.inner.keys()}
         return PaddingState(
             self.widths + other.widths,
-            _commonest(self.runs | other.runs | both),
-            _most(self.inner | other.inner | within),
+            _commonest(added(self.runs, other.runs)),
+            _most(added(self.inner, other.inner)),
         )
 
     @property
@@ -144,7 +134,7 @@ def _most(
     return {kind: inner[kind] for kind, _ in counts.most_common(INNER_KINDS)}
 
 
-def _identity(columns: Columns, token: np.integer) -> int | None:
+def _identity(columns: Columns, token: int) -> int | None:
     return None if columns.tokens is None else int(columns.tokens[token])
 
 
@@ -159,6 +149,31 @@ def repeated(
     like[borders[(borders > 0) & (borders < len(columns))] - 1] = False
     edges = np.diff(like.astype(np.int8), prepend=0, append=0)
     return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+
+
+def at_ends(
+    columns: Columns, first: NDArray[np.int64], last: NDArray[np.int64]
+) -> Iterator[tuple[str, int, int, Runs]]:
+    """Of these runs those at an end of their sequence: which, from where to where, and its sums."""
+    starts, sequence = columns.starts, _sequences(columns, first)
+    begins, closes = first == starts[sequence], last == columns.ends[sequence] - 1
+    for side, chosen in (("begin", begins), ("end", closes)):
+        for i in np.flatnonzero(chosen).tolist():
+            at, a, b = int(sequence[i]), int(first[i]), int(last[i])
+            shape = (int(columns.lengths[at]), b - a + 1)
+            yield side, a, b, Runs(Counter([shape]), (columns.place_in(at, a - int(starts[at])),))
+
+
+def touches_no_end(
+    columns: Columns, first: NDArray[np.int64], last: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Which of these runs stand within their sequence."""
+    sequence = _sequences(columns, first)
+    return (first > columns.starts[sequence]) & (last < columns.ends[sequence] - 1)
+
+
+def _sequences(columns: Columns, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.searchsorted(columns.ends, tokens, side="right")
 
 
 def _counted(

@@ -142,7 +142,7 @@ def _pair(summary: Summary, p: str, q: str, sampler: str, confidence: float) -> 
     return PolicyPair(
         p=p,
         q=q,
-        plain=some.total("raw_k1") / some.tokens if some.tokens else float("nan"),
+        plain=some.mean("raw_k1"),
         token=None if token is None or p == sampler else from_state(token, "auto", confidence),
         own=None if own is None else from_state(own, "auto", confidence),
         weights_left=left,
@@ -151,11 +151,15 @@ def _pair(summary: Summary, p: str, q: str, sampler: str, confidence: float) -> 
     )
 
 
+def unweighted(p: str, q: str, sampler: str) -> str:
+    """What the mean of log p − log q estimates over tokens that a third policy, or q, sampled."""
+    return f"KL({sampler}||{q}) − KL({sampler}||{p})" if q != sampler else f"−KL({sampler}||{p})"
+
+
 def _bias(p: str, q: str, sampler: str, right: str) -> str:
     if right == "none":
         return f"{p} sampled: no weight is needed, and its prefixes are its own"
-    off = f"KL({sampler}||{q}) − KL({sampler}||{p})" if q != sampler else f"−KL({sampler}||{p})"
-    plain = f"without a weight it estimates {off}"
+    plain = f"without a weight it estimates {unweighted(p, q, sampler)}"
     if right == "token":
         return f"{plain}; the token's weight answers for the prefixes of {sampler}, not of {p}"
     return f"{plain}; with the token's weight, KL({p}||{q}) at the prefixes of {sampler}"

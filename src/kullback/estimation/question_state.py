@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from kullback.estimation.contributors import (
 )
 from kullback.estimation.groups import Groups
 from kullback.estimation.histogram import Histogram
+from kullback.estimation.interval import Interval, ratio_interval
 from kullback.estimation.related_rows import RelatedRows
 from kullback.estimation.rungs_state import RungsState
 from kullback.estimation.terms import (
@@ -169,9 +171,37 @@ class QuestionState:
         with np.errstate(over="ignore", invalid="ignore"):
             return float(self.by_group(term).sum())
 
+    def mean(self, term: str) -> float:
+        """The mean of one term over the usable tokens; NaN without any."""
+        tokens = self.tokens
+        return self.total(term) / tokens if tokens else np.nan
+
     def effective_clusters(self, sizes: str = "tokens") -> float:
         """Kish's effective number of clusters, each as large as its ``tokens`` or ``sequences``."""
         return self.groups.effective(ROW[sizes])
+
+    def per_token(self, sums: NDArray[np.float64]) -> Interval:
+        """The mean per token of sums by group, with its clustered error."""
+        sizes, effective = self.by_group("tokens"), self.effective_clusters()
+        return ratio_interval(sums, sizes, effective=effective, confidence=0.95)
+
+    @property
+    def distance(self) -> float:
+        """The root mean square of log q − log p, in nats."""
+        return math.sqrt(2 * self.mean("raw_k2"))
+
+    @property
+    def squared_growth(self) -> float:
+        """The sum of (q/p − 1)², which is (k3 − k1)²."""
+        squares = self.product("k3", "k3"), self.product("k1", "k3"), self.product("k1", "k1")
+        return squares[0] - 2 * squares[1] + squares[2]
+
+    @property
+    def slope(self) -> float:
+        """Of log q on log s, both cut; NaN where s does not vary."""
+        count, s, q, ss, _, sq = self.association
+        spread = count * ss - s * s
+        return float((count * sq - s * q) / spread) if spread > 0 else np.nan
 
     @property
     def correlation(self) -> float:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kullback.columns import Columns, is_sentinel
+from kullback.columns import Columns, is_number
 from kullback.question import Question
 
 
@@ -20,10 +20,7 @@ class Ratios(NamedTuple):
 
 def log_ratios(columns: Columns, questions: list[Question]) -> dict[Question, Ratios]:
     """The log-ratios of each question, masked tokens included."""
-    finite = {
-        role: np.isfinite(values) & ~is_sentinel(values)
-        for role, values in columns.log_probs.items()
-    }
+    finite = {role: is_number(values) for role, values in columns.log_probs.items()}
     found = {}
     for question in questions:
         there = finite[question.p] & finite[question.q]

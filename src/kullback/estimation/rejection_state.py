@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.columns import Columns
+from kullback.estimation.keyed import added
 from kullback.estimation.ratios import Ratios
 from kullback.formulas.k_family import k3
 from kullback.levels import segment_sums
@@ -114,7 +115,7 @@ class RejectionState:
         return replace(
             self,
             tokens=self.tokens + other.tokens,
-            sequences={n: self.sequences[n] + other.sequences[n] for n in STATISTICS},
+            sequences=added(self.sequences, other.sequences),
             count=self.count + other.count,
             k1=self.k1 + other.k1,
             k3=self.k3 + other.k3,

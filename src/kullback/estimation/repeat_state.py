@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.clusters import mixed
-from kullback.columns import Columns, Place, is_sentinel
+from kullback.columns import Columns, Place, is_number
 from kullback.levels import segment_sums
 
 KEPT = 4096  # different rows that are remembered: those with the smallest hashes
@@ -41,7 +41,7 @@ class RepeatState:
     def of(cls, columns: Columns, role: str) -> RepeatState:
         """The counts of one batch, by the log-probs of the sampler."""
         values = columns.log_probs[role]
-        told = columns.mask & np.isfinite(values) & ~is_sentinel(values)
+        told = columns.mask & is_number(values)
         cost = -segment_sums(np.where(told, values, 0.0).astype(np.float64), columns.lengths)
         dear = np.flatnonzero(cost >= LEAST)
         keys, first, counts = np.unique(

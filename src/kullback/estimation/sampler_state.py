@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kullback.columns import Columns, fits_bfloat16, is_sentinel
+from kullback.columns import Columns, fits_bfloat16, is_number
 from kullback.estimation.groups import Groups
 from kullback.levels import segment_sums
 
@@ -72,7 +72,7 @@ def _add_surprise(rows: NDArray[np.float64], columns: Columns, role: str) -> boo
     values = columns.log_probs[role].astype(np.float64)
     entropy = columns.entropy[role].astype(np.float64)
     chosen = columns.mask & np.isfinite(entropy) & (entropy >= ENTROPY_FLOOR)
-    logged = np.isfinite(values) & ~is_sentinel(values)
+    logged = is_number(values)
     told = chosen & logged
     surprise = np.where(told, -values, 0.0) - np.where(told, entropy, 0.0)
     rows[ROW["prefixes"]], rows[ROW["unlogged"]] = told, chosen & ~logged

@@ -39,8 +39,7 @@ def sequence_k3_error(state: QuestionState) -> float:
     if state.question.weight != "none" or not tokens or not state.total("k3") > 0:
         return math.nan
     gap = (state.total("k3") - state.total("k1")) / tokens
-    squares = state.product("k3", "k3") - 2 * state.product("k1", "k3") + state.product("k1", "k1")
-    chi2 = max(squares / tokens - gap * gap, 0.0)
+    chi2 = max(state.squared_growth / tokens - gap * gap, 0.0)
     x = tokens / sequences * math.log1p(chi2)
     spread = math.expm1(x) - x if x < 700 else math.inf
     return math.sqrt(spread * sequences) / state.total("k3")

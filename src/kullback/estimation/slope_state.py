@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kullback.columns import Columns, TopK, is_sentinel
+from kullback.columns import Columns, TopK, is_number
+from kullback.estimation.drawn import EVERY
 from kullback.estimation.groups import Groups
 from kullback.estimation.sampler_state import ENTROPY_FLOOR
 from kullback.heads import ABSENT, shared
 from kullback.question import Question
 
-EVERY = 16  # tokens of a sequence, of which one prefix is looked at: a head says much at once
 TERMS = ("prefixes", "entries", "xx", "xy", "yy", "draws", "own", "cross")
 ROW = {name: i for i, name in enumerate(TERMS)}
 
@@ -70,23 +70,26 @@ class SlopeState:
         return float(self.by_group(term).sum())
 
 
-def pairs_of(columns: Columns, questions: Iterable[Question]) -> tuple[Pair, ...]:
+def pairs_of(columns: Columns, questions: Collection[Question]) -> tuple[Pair, ...]:
     """The pairs that questions are about and that a batch can tell of, the sampler first.
 
     By heads any pair; without them the nearest copy of the sampler, by its entropy.
     """
-    headed: dict[Pair, None] = {}
-    copies: dict[str, str] = {}
+    pairs = [(q.sampler, other) for q in questions for other in (q.p, q.q) if other != q.sampler]
+    headed = [pair for pair in pairs if _both_headed(columns, pair)]
+    copies = [pair for pair in nearest_copies(questions).items() if pair[0] in columns.entropy]
+    return tuple(dict.fromkeys([*headed, *copies]))
+
+
+def nearest_copies(questions: Collection[Question]) -> dict[str, str]:
+    """By sampler the role that is nearest to holding its weights: ``old``, or else any copy."""
+    nearest: dict[str, str] = {}
     for question in questions:
-        for pair in ((question.sampler, question.p), (question.sampler, question.q)):
-            a, b = pair
-            if a == b:
-                continue
-            if _both_headed(columns, pair):
-                headed[pair] = None
-            elif ONE_POLICY.issuperset(pair) and a in columns.entropy:
-                copies[a] = b if b == "old" else copies.get(a, b)
-    return (*headed, *copies.items())
+        for other in (question.p, question.q):
+            a = question.sampler
+            if other != a and ONE_POLICY.issuperset((a, other)):
+                nearest[a] = other if other == "old" else nearest.get(a, other)
+    return nearest
 
 
 def _both_headed(columns: Columns, pair: Pair) -> bool:
@@ -123,7 +126,7 @@ def _of_draws(columns: Columns, pair: Pair) -> tuple[NDArray[np.int64], dict[str
     with np.errstate(invalid="ignore"):
         chosen = np.flatnonzero(columns.mask & (entropy >= ENTROPY_FLOOR) & (entropy < np.inf))
     log_a, log_b = (columns.log_probs[role][chosen].astype(np.float64) for role in pair)
-    told = np.isfinite(log_a + log_b) & ~is_sentinel(log_a) & ~is_sentinel(log_b)
+    told = is_number(log_a) & is_number(log_b)
     surprise = np.where(told, -log_a - entropy[chosen], 0.0)
     cross = surprise * np.where(told, -log_b, 0.0)
     return chosen, {"draws": told, "own": surprise**2, "cross": cross}

@@ -8,7 +8,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from kullback.columns import Columns, Place, is_sentinel
+from kullback.columns import Columns, Place, is_number
+from kullback.estimation.keyed import added
 from kullback.estimation.terms import BLOCK, summed_k3
 
 FIRST = (0, 1)  # what the first step may be called
@@ -75,13 +76,8 @@ class StartState:
         return cls(sequences, pairs)
 
     def __add__(self, other: StartState) -> StartState:
-        counted = {
-            step: self.sequences.get(step, 0) + other.sequences.get(step, 0)
-            for step in FIRST
-            if step in self.sequences or step in other.sequences
-        }
-        both = {key: self.pairs[key] + other.pairs[key] for key in self.pairs if key in other.pairs}
-        return StartState(counted, self.pairs | other.pairs | both)
+        sequences = added(self.sequences, other.sequences)
+        return StartState(sequences, added(self.pairs, other.pairs))
 
 
 def _of_step(columns: Columns, step: int) -> NDArray[np.bool_]:
@@ -101,7 +97,7 @@ def _of_step(columns: Columns, step: int) -> NDArray[np.bool_]:
 @np.errstate(over="ignore", invalid="ignore")  # what overflows tells nothing
 def _apart(columns: Columns, a: str, b: str, tokens: NDArray[np.int64]) -> Apart:
     x, y = (columns.log_probs[role][tokens].astype(np.float64) for role in (a, b))
-    used = np.isfinite(x) & np.isfinite(y) & ~is_sentinel(x) & ~is_sentinel(y)
+    used = is_number(x) & is_number(y)
     d = np.where(used, y, 0.0) - np.where(used, x, 0.0)
     return Apart(
         tokens=int(used.sum()),

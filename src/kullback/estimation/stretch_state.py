@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.columns import Columns, Place, is_sentinel
+from kullback.estimation.keyed import added, commonest
 from kullback.estimation.opening_state import KINDS, kinds_of
-from kullback.estimation.role_sums import Logged, added, scored
+from kullback.estimation.role_sums import Logged, scored
 from kullback.levels import segment_sums
 
 SHORTEST = 3  # tokens; a sure policy has shorter ones
@@ -74,7 +75,7 @@ class StretchState:
             tokens=len(stretch),
             missing=int(np.isnan(values[stretch]).sum()),
             sentinel=int(is_sentinel(values[stretch]).sum()),
-            own=scored(values[stretch])[1],
+            own=scored(values[stretch]).total,
             scored=int(np.count_nonzero(plain)),
             elsewhere=elsewhere,
             kinds=kinds_of(columns, runs),
@@ -91,7 +92,7 @@ class StretchState:
                    "scored", "elsewhere")  # fmt: skip
         return replace(
             self,
-            kinds=Counter(dict((self.kinds + other.kinds).most_common(KINDS))),
+            kinds=commonest(self.kinds + other.kinds, KINDS),
             others=added(self.others, other.others),
             first=self.first or other.first,
             **{name: getattr(self, name) + getattr(other, name) for name in counted},

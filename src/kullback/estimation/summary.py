@@ -20,6 +20,7 @@ from kullback.estimation.clamp_state import ClampState
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.cut_state import CutState
 from kullback.estimation.distribution_state import DistributionState
+from kullback.estimation.keyed import added
 from kullback.estimation.mask_state import MaskState
 from kullback.estimation.opening_state import OpeningState, SharedState
 from kullback.estimation.outcome_state import OutcomeState
@@ -211,10 +212,8 @@ def _weighted(
 
 
 def _sum(a: Any, b: Any) -> Any:
-    """Of two states their sum; of two sets of them, the entries of either and sums of both."""
-    if not isinstance(a, dict):
-        return a + b
-    return a | b | {key: a[key] + b[key] for key in a if key in b}
+    """Of two states their sum; of two sets of them, that of each."""
+    return added(a, b) if isinstance(a, dict) else a + b
 
 
 def summarize(

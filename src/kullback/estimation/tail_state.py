@@ -7,8 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kullback.columns import Columns, is_sentinel
-from kullback.estimation.padding_state import SHORTEST, Runs, repeated
+from kullback.columns import Columns, is_number
+from kullback.estimation.keyed import added
+from kullback.estimation.padding_state import (
+    SHORTEST,
+    Runs,
+    at_ends,
+    repeated,
+    touches_no_end,
+)
 
 KINDS = 20  # ids kept apart, the commonest
 
@@ -27,8 +34,7 @@ class Tail:
     gains: dict[str, float]
 
     def __add__(self, other: Tail) -> Tail:
-        both = {role: gain + other.gains.get(role, 0.0) for role, gain in self.gains.items()}
-        return Tail(self.runs + other.runs, other.gains | both)
+        return Tail(self.runs + other.runs, added(self.gains, other.gains))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,28 +55,19 @@ class TailState:
         if columns.tokens is None:
             return cls({}, Counter())
         first, last = repeated(columns, columns.tokens)
-        sequence = np.searchsorted(columns.ends, first, side="right")
-        starts = columns.starts
-        begins, closes = first == starts[sequence], last == columns.ends[sequence] - 1
         tails: dict[tuple[str, int], Tail] = {}
-        for side, chosen in (("begin", begins), ("end", closes)):
-            for i in np.flatnonzero(chosen).tolist():
-                at, a, b = int(sequence[i]), int(first[i]), int(last[i])
-                shape = (int(columns.lengths[at]), b - a + 1)
-                place = columns.place_in(at, a - int(starts[at]))
-                runs = Runs(Counter([shape]), (place,))
-                one = Tail(runs, _gains(columns, a + SHORTEST, b + 1))
-                kind = (side, int(columns.tokens[a]))
-                tails[kind] = tails[kind] + one if kind in tails else one
-        ids, counts = np.unique(columns.tokens[first[~begins & ~closes]], return_counts=True)
+        for side, a, b, runs in at_ends(columns, first, last):
+            one = Tail(runs, _gains(columns, a + SHORTEST, b + 1))
+            kind = (side, int(columns.tokens[a]))
+            tails[kind] = tails[kind] + one if kind in tails else one
+        within = touches_no_end(columns, first, last)
+        ids, counts = np.unique(columns.tokens[first[within]], return_counts=True)
         inner = Counter(dict(zip(ids.tolist(), counts.tolist(), strict=True)))
         return cls(_most(tails), _commonest(inner))
 
     def __add__(self, other: TailState) -> TailState:
-        both = {k: self.tails[k] + other.tails[k] for k in self.tails if k in other.tails}
-        return TailState(
-            _most(self.tails | other.tails | both), _commonest(self.inner + other.inner)
-        )
+        tails = _most(added(self.tails, other.tails))
+        return TailState(tails, _commonest(self.inner + other.inner))
 
     def stopped(self, side: str, identity: int) -> int:
         """Runs of this id that stop before their sequence does."""
@@ -95,6 +92,6 @@ def _gains(columns: Columns, start: int, stop: int) -> dict[str, float]:
     gains = {}
     for role, values in columns.log_probs.items():
         log_p = values[start:stop].astype(np.float64)
-        log_p = log_p[np.isfinite(log_p) & ~is_sentinel(log_p) & (log_p <= 0)]
+        log_p = log_p[is_number(log_p) & (log_p <= 0)]
         gains[role] = float((np.log1p(np.exp(log_p)) - np.log(2) - log_p).sum())
     return gains

@@ -179,19 +179,15 @@ def _cell(row: Row) -> dict[str, Any]:
 
 def _unweighted(state: QuestionState) -> float | None:
     """What a log shows that forgets the importance weight; None where none is needed."""
-    if state.question.weight == "none" or not state.tokens:
-        return None
-    return state.total("raw_k1") / state.tokens
+    return None if state.question.weight == "none" else state.mean("raw_k1")
 
 
 def _weights(state: QuestionState) -> dict[str, Any]:
     """The weights with which these tokens would stand for another policy."""
     count = max(state.tokens, 1)
     on_policy = state.question.weight == "none"
-    if on_policy:  # of q: (r − 1)² = (k3 − k1)²
-        chi2 = (
-            state.product("k3", "k3") - 2 * state.product("k1", "k3") + state.product("k1", "k1")
-        ) / count
+    if on_policy:  # of q
+        chi2 = state.squared_growth / count
         mean = np.float64(1 + state.total("q_over_s") / count)  # overflows to inf, not to an error
         square = chi2 + 2 * mean - 1
         with np.errstate(over="ignore", invalid="ignore"):

@@ -6,8 +6,12 @@ from typing import cast
 import numpy as np
 import pytest
 
+from kullback.columns import pack
 from kullback.estimation.policies import policy_questions, policy_table
 from kullback.estimation.summary import summarize
+from kullback.experiments.occupancy.directions import FAR_END, of_size
+from kullback.experiments.occupancy.measure import actions, old
+from kullback.experiments.occupancy.rollouts import draw
 from kullback.question import Question
 from kullback.worlds import CLEAN_WORLDS
 from kullback.worlds.tabular import Tabular
@@ -74,6 +78,19 @@ def test_the_weights_decide_which_correction_is_right():
     assert loop["old", "reference"].right == "cumulative"
     assert loop["current", "reference"].right == "token"
     assert "KL(rollout||reference) − KL(rollout||current)" in loop["current", "reference"].bias
+
+
+def test_cumulative_weights_that_saw_too_little_are_not_read():
+    """Two thirds of the tokens are left, and a fifth of what p does was not sampled."""
+    cells, chosen = draw(0)
+    new, before = (
+        np.log(actions(right))[cells, chosen] for right in (of_size(FAR_END, 0.005).right, old())
+    )
+    batch = pack({"rollout": before, "current": new, "reference": before})
+    asked = policy_questions(batch.log_probs, "rollout")
+    (*_, last) = policy_table(summarize([batch], questions=asked))
+    assert last.weights_left > 0.5
+    assert last.right == "token"
 
 
 def test_of_a_summary_that_asked_less_there_is_less():

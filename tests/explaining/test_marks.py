@@ -54,3 +54,9 @@ def test_the_other_marks_show_how_far_off_the_number_is():
 def test_a_lower_bound_is_marked_and_below():
     shown = SAID["lower-bound"].numbers
     assert shown["mean"] < shown["kl"]
+
+
+def test_what_the_sampler_did_not_see_the_interval_does_not_know():
+    shown = SAID["prefixes-unseen"].numbers
+    assert shown["high"] < shown["kl"]
+    assert shown["weight"] < 0.7

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 
-from kullback.estimation.conditions import ess_fraction
+from kullback.estimation.conditions import ess_fraction, prefixes_unseen
 from kullback.estimation.estimate import Estimate, from_state
 from kullback.estimation.summary import Summary
 from kullback.question import Question
@@ -30,7 +30,7 @@ class PolicyPair:
             one; None where it was not asked.
         weights_left: The share of the tokens that the cumulative weights leave; NaN if not asked.
         right: The correction to read: ``none``, ``cumulative``, or ``token`` where the cumulative
-            weights leave less than half, or were not asked.
+            weights leave less than half, or not enough of p's prefixes were seen, or none asked.
         bias: What is wrong with each of the others, in a sentence.
 
     Example:
@@ -90,8 +90,9 @@ def policy_table(summary: Summary, *, confidence: float = 0.95) -> tuple[PolicyP
     Which is right follows from the prefixes that are meant: the token's weight answers for the
     sampler's prefixes, the cumulative weight for p's own, which alone is the KL of the sequence
     policies; its weights spread with the length of a sequence, and where they leave less than
-    half of the tokens the token's is what can be told. Estimates are by ``auto`` and unbiased
-    under the conditions of ``kb.estimate``; the plain mean is k1 without a weight.
+    half of the tokens, or it is marked ``prefixes-unseen``, the token's is what can be told.
+    Estimates are by ``auto`` and unbiased under the conditions of ``kb.estimate``; the plain mean
+    is k1 without a weight.
 
     Args:
         summary: What ``summarize`` made with ``questions=policy_questions(…)``, or of any: what
@@ -137,8 +138,11 @@ def _pair(summary: Summary, p: str, q: str, sampler: str, confidence: float) -> 
     )
     some = token or own
     assert some is not None  # the pair comes from a question
-    left = ess_fraction(own) if own is not None and p != sampler else float("nan")
-    right = "none" if p == sampler else "token" if not left >= ENOUGH_LEFT else "cumulative"
+    left, enough = float("nan"), False
+    if own is not None and p != sampler:
+        left = ess_fraction(own)
+        enough = left >= ENOUGH_LEFT and not prefixes_unseen(own, "auto")
+    right = "none" if p == sampler else "cumulative" if enough else "token"
     return PolicyPair(
         p=p,
         q=q,

@@ -34,7 +34,8 @@ from kullback.estimation.terms import (
 from kullback.levels import segment_sums
 from kullback.question import Question
 
-GROUP_TERMS = ("sequences", *TERMS, *(f"mean_of_{name}" for name in MEANS))
+# ``path`` is the weight of the whole sequence, the product of p/s: of mean 1 if s sampled.
+GROUP_TERMS = ("sequences", *TERMS, *(f"mean_of_{name}" for name in MEANS), "path")
 ROW = {name: i for i, name in enumerate(GROUP_TERMS)}
 LAGS = (-1, 0, 1)
 FAINTEST = 4.0  # nats: below e^−4 log-probs count alike where two columns are correlated
@@ -227,9 +228,10 @@ def _products(block: Block) -> NDArray[np.float64]:
 
 
 def _with_means(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Put the number of sequences before the terms, and their token means behind."""
+    """Put the number of sequences before the terms, and behind their token means and weights."""
     means = sums[[INDEX[name] for name in MEANS]] / sums[INDEX["tokens"]]
-    return np.concatenate([np.ones((1, sums.shape[1])), sums, means])
+    path = np.exp(sums[[INDEX["log_p_over_s"]]])
+    return np.concatenate([np.ones((1, sums.shape[1])), sums, means, path])
 
 
 def _histogram(columns: Columns, question: Question, usable: Usable) -> Histogram:

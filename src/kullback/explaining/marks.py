@@ -7,14 +7,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kullback.columns import pack
 from kullback.diagnosis.diagnose import diagnose
 from kullback.diagnosis.sampler import sampler_check
 from kullback.diagnosis.sampler_tests import FEWEST_CLUSTERS, FEWEST_PREFIXES
+from kullback.estimation.conditions import FEW_CARRY, FEW_CLUSTERS, LEAST_LACK, SURE, path_weight
+from kullback.estimation.estimate import from_state
+from kullback.estimation.question_state import QuestionState
 from kullback.estimation.sampler_state import ENTROPY_FLOOR
 from kullback.estimation.summary import summarize
 from kullback.explaining.estimators import ESTIMATORS
 from kullback.explaining.examples import PROMPTS, SEED, example
 from kullback.explaining.explanation import Explanation, Section
+from kullback.formulas.divergences import divergence
+from kullback.question import Question
 from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
 
 Shown = tuple[str, dict[str, float]]
@@ -110,6 +116,39 @@ def _as_if() -> Shown:
     return f"{shown.told}\n» {finding.claim}", finding.numbers
 
 
+WALKS, STEPS, FAR, STAYS = 400, 60, 5, 0.95
+
+
+def _prefixes_unseen() -> Shown:
+    """Walks of a policy that seldom goes where the other one stays."""
+    rng = np.random.default_rng(SEED)
+    on, there, roles = np.zeros(WALKS, dtype=np.int64), np.zeros(FAR + 1), {"p": [], "s": []}
+    there[0], visits = 1.0, 0.0  # where p is, and how often it stood far out, exactly
+    for _ in range(STEPS):
+        goes, far = rng.random(WALKS) < 0.5, on == FAR
+        roles["s"].append(np.full(WALKS, np.log(0.5)))
+        roles["p"].append(np.log(np.where(far, np.where(goes, STAYS, 1 - STAYS), 0.5)))
+        on = np.where(goes, np.minimum(on + 1, FAR), 0)
+        visits += there[FAR]
+        chance = np.where(np.arange(FAR + 1) == FAR, STAYS, 0.5) * there
+        there = np.concatenate([[1 - chance.sum()], chance[:-1]])
+        there[FAR] += chance[FAR]
+    kl = float(visits * divergence([STAYS, 1 - STAYS], [0.5, 0.5]))
+    question = Question("p", "s", "s", "p", "sequence_sum")
+    columns = pack({role: np.stack(values, axis=1) for role, values in roles.items()})
+    state = QuestionState.of(columns, question)
+    found, whole = from_state(state, "k1"), path_weight(state)
+    numbers = {"low": found.low, "high": found.high, "kl": kl, "weight": whole.mean}
+    return (
+        f"Simulated ({WALKS} walks of {STEPS} steps, seed {SEED}): s goes on or back to the start "
+        f"with equal chance, and so does p, which after {FAR} steps on goes on with {STAYS:g}. "
+        f"From the walks of s the KL(p‖s) at p's prefixes comes out at {found.mean:.3g} nats per "
+        f"walk, {found.low:.3g} to {found.high:.3g}, where {kl:.3g} is right; the weights of whole "
+        f"walks have mean {whole.mean:.2f} ± {whole.standard_error:.2f}.",
+        numbers,
+    )
+
+
 MARKS = {
     "sampler-not-verifiable": Mark(
         caption="nothing that is logged can show a temperature or top-p",
@@ -151,5 +190,18 @@ MARKS = {
         harmless="Never as a bound.",
         do="Use partial for the KL itself; the bound says that it is not smaller.",
         shown=_lower_bound,
+    ),
+    "prefixes-unseen": Mark(
+        caption="s hardly went where p goes, and no weight shows what p does there",
+        means="The question is of p's own prefixes, and another policy drew them. Few of its "
+        "sequences carry the sum, or weights are missing that would make up p. The number is then "
+        "mostly too low, and its interval does not know.",
+        set_when="The prefixes are p's and another policy sampled. The weights of whole sequences, "
+        f"whose mean is 1 if it did, have a mean below 1 by {LEAST_LACK:g} or more, and their "
+        f"interval at {SURE:.1%} does not reach 1; or fewer than {FEW_CLUSTERS} clusters, and less "
+        f"than {FEW_CARRY:.0%} of all, carry the sum: (Σ |x|)² / Σ x².",
+        harmless="If the KL at the sampler's prefixes will do: leave out prefixes P.",
+        do="Sample from p. More tokens of s help only if some of them go there.",
+        shown=_prefixes_unseen,
     ),
 }

@@ -163,7 +163,8 @@ def _episodes(seed: int) -> Part:
         f"the far end it does not: the estimate is {far.drawn.mean:.3g} nats where "
         f"{far.exact:.3g} is right, its interval is far from that, and the exact standard error is "
         f"{far.error / 1e14:.0f} · 10¹⁴: it is unbiased by episodes that are never drawn, and no "
-        "error that is told from those that were can know of them. A rollout of the new policy "
-        "shows its states; no weight does.",
+        "error that is told from those that were can know of them. That they are missing shows: "
+        f"the estimate is marked {', '.join(far.drawn.marks)}, since the weights of whole episodes "
+        f"do not add up to 1. A rollout of the new policy shows its states; no weight does.",
         (Table(f"{EPISODES:,} episodes of {STEPS} steps, by k1, nats per episode.", heads, rows),),
     )  # fmt: skip

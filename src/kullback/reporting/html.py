@@ -24,11 +24,14 @@ from kullback.reporting.words import (
 
 GLOSSARY = {
     "KL(p||q)": "the mean of log p − log q over what p samples, in nats; never below 0",
+    "~ s": "answered from tokens that s sampled, by the importance weight p/s",
+    "auto": "the default estimate: k1 with as much of k3 as the data warrant",
     "k1": "log p − log q of a token: right on average, noisy, often negative",
     "k3": "r − 1 − log r with r = q/p: right on average, never negative, blind to unsampled holes",
     "missing mass": "1 − mean of q/sampler: mass of q that was not seen; alone it accuses nobody",
     "weights left": "the share of the tokens that the importance weights leave to the estimate",
-    "interval": "Student's, with whole prompts (or sequences) as the units that vary",
+    "interval": "for new prompts (or sequences): these, not tokens, are the units that vary",
+    "effective": "how many prompts of equal size would weigh as much as these of unequal size",
 }
 
 

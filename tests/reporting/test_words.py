@@ -65,8 +65,10 @@ def test_what_is_not_there_has_its_reason(missing, said):
     ("verdict", "because", "untrusted", "of", "said"),
     [
         ("yes", [], 0, 1, "Nothing that was found speaks against this number."),
-        ("with-care", ["too-few-clusters"], 0, 3, "Read it with care: too-few-clusters."),
-        ("no", ["shifted-by-one"], 1, 1, "Do not act on it: shifted-by-one."),
+        ("with-care", ["too-few-clusters"], 0, 3, "Read it with care: too few prompts for the "
+         "interval to hold what it says."),
+        ("no", ["shifted-by-one"], 1, 1, "Do not act on it: one role's log-probs stand one "
+         "token off."),
         ("no", ["x"], 2, 3, "Do not act on it: x. 1 of the other 2 numbers cannot be "
          "trusted."),
     ],

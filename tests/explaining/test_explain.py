@@ -139,6 +139,13 @@ def test_a_value_of_a_log_needs_its_framework():
         kb.explain("approx_kl", -0.01, 4000)
 
 
+def test_a_value_is_read_as_one_of_ours_and_where_to_ask_for_theirs_is_said():
+    for name, method in (("kl", "k1"), ("k3", "k3")):
+        read = dict(kb.explain(name, 0.031, 4096).sections)["Read as"]
+        assert read.startswith(f"{method} of KL(p‖q)")
+        assert "--framework" in read
+
+
 def test_without_a_count_it_is_said_from_how_many_tokens_on_it_is_no_noise():
     """e^(−0.031 · 149) is just below 1 %."""
     with pytest.raises(ValueError, match=r"from 149 tokens on, -0\.031 is hardly noise"):

@@ -125,7 +125,12 @@ def _judged(
     if not (known := _known(name)):
         who = " or ".join(dict.fromkeys(one.framework for one in find(name)))
         raise ValueError(f"whose {name} is it? say it, and it is judged: --framework {who}")
-    return judge(known, value, tokens)
+    judged = judge(known, value, tokens)
+    read = (
+        f"{'k1' if known == 'kl' else known} of KL(p‖q), p mostly the policy, q the reference. "
+        "Give --framework, and it is read as what that trainer logs by this name."
+    )
+    return replace(judged, sections=(Section("Read as", read), *judged.sections))
 
 
 def _enough(name: str, value: float) -> str:

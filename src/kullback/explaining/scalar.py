@@ -75,8 +75,7 @@ def judge(name: str, value: float, tokens: int) -> Explanation:
     else:
         given += (
             "; p sampled these tokens; q was fixed before; and log-probs are float32 (in bfloat16 "
-            f"each may be off by {BFLOAT16:.1%} of its size). Of KL(p‖q) p is mostly the policy, "
-            "and q the reference."
+            f"each may be off by {BFLOAT16:.1%} of its size)."
         )
     sections = (("Says", judged.says), ("Provided", given), ("Do", judged.do), ("Log", _LOG))
     return Explanation(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -225,6 +226,35 @@ def test_how_often_rules_alarm_and_where_they_stop():
     for rows in (share_rows(), power_rows(), stop_rows()):
         assert len(rows) > 5
         assert "\n".join(rows) in page
+
+
+def test_what_the_readme_says_of_intervals_and_of_stops():
+    """The short answers, whose pages have the tables; e^(−0.031 · 149) is just below 1 %."""
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    page = arena_page()
+    found = page.recorded(ARENA)
+    low = {
+        method: sum(share < 0.9 for share in page.values(found, method, "coverage"))
+        for method in ("auto", "k1", "k3")
+    }
+    assert "in {auto} settings, that of k1 in {k1}, of k3 in {k3}.".format(**low) in readme
+    assert f"in {len(page.values(found, 'auto', 'coverage'))} settings" in readme
+    assert math.exp(-0.031 * 149) < 0.01 < math.exp(-0.031 * 148)
+    assert "below 1 % from 149 tokens on" in readme
+    few, many = json.loads((ROOT / "results" / "reused_batch.json").read_text())["cells"]
+    early = {
+        rule: tuple(round(cell["rules"][rule]["too_early"] / 3) for cell in (few, many))
+        for rule in few["rules"]
+    }
+    baselines, clean = early["minibatch k3 > 1.5 limit"], early["last minibatch k3 > limit"]
+    assert f"in {baselines[0]} % of runs and CleanRL's in {clean[0]} %" in readme
+    assert f"on 64 prompts in {baselines[1]} and {clean[1]} %" in readme
+    held_out = [rule for rule in few["rules"] if "held-out" in rule]
+    assert [early[rule] for rule in held_out] == [(0, 0), (0, 0)]
+    stops = [
+        cell["rules"][rule]["exact_over_limit"][1] for cell in (few, many) for rule in held_out
+    ]
+    assert f"at {min(stops):.1f} to {max(stops):.1f} limits" in readme
 
 
 def test_how_much_too_large_k3_is_on_what_was_trained_on():

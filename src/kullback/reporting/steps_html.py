@@ -56,7 +56,8 @@ def _series(one: dict[str, Any]) -> str:
     known = table(head, rows, text=tuple(range(len(head))))
     listed = f"<details><summary>What its name means</summary>{known}</details>" if rows else ""
     return (
-        f"<h3><code>{escape(one['name'])}</code></h3><p>It {is_or_may_be(one)} {escape(one['is'])}.</p>"
+        f"<h3><code>{escape(one['name'])}</code></h3>"
+        f"<p>It {is_or_may_be(one)} {escape(one['is'])}.</p>"
         f"{drawn(series_figure(one))}{listed}"
     )
 

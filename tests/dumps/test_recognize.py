@@ -76,6 +76,7 @@ def test_a_name_with_two_meanings_belongs_to_the_project_whose_columns_are_there
         (("logprobs", "prox_logp", "ref_logp"), "AReaL keeps its log-probs shifted"),
         (("logprobs", "log_probs.current"), "log-probs of current"),
         (("text", "reward"), "columns: reward, text"),
+        (("text", "my_lp"), "columns: my_lp, text"),
         (("old", "reference"), "if they are log-probs: --map old=old --map reference=reference"),
     ],
 )

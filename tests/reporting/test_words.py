@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import pytest
 
+from kullback.explaining.marks import MARKS
 from kullback.reporting.words import (
     clamped,
     forgotten_weight,
     headline,
     interval,
     number,
+    reasons,
     trust,
     what_was_read,
 )
@@ -76,6 +78,11 @@ def test_what_is_not_there_has_its_reason(missing, said):
 def test_trust_is_one_sentence_and_counts_the_others(verdict, because, untrusted, of, said):
     head = HEAD | {"trust": verdict, "because": because, "untrusted": untrusted, "of": of}
     assert trust({"headline": head}) == said
+
+
+def test_every_mark_has_words():
+    for mark in MARKS:
+        assert reasons([mark]) != mark
 
 
 def test_a_forgotten_weight_is_told_where_one_is_needed():

@@ -326,8 +326,9 @@ def _single_numbers(found: Recognition) -> list[str]:
 
 
 def _some(columns: Iterable[str]) -> str:
-    """The columns by name, as far as a sentence can hold them."""
-    names = [name if len(name) <= 40 else f"{name[:37]}..." for name in sorted(columns)]
+    """The columns by name, as far as a sentence can hold them; first what may be log-probs."""
+    ordered = sorted(columns, key=lambda name: ("lp" not in name and "log" not in name, name))
+    names = [name if len(name) <= 40 else f"{name[:37]}..." for name in ordered]
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""
     return ", ".join(names[:12]) + more
 

@@ -7,6 +7,7 @@ from kullback.reporting.words import (
     clamped,
     forgotten_weight,
     headline,
+    in_words,
     interval,
     number,
     reasons,
@@ -78,6 +79,14 @@ def test_what_is_not_there_has_its_reason(missing, said):
 def test_trust_is_one_sentence_and_counts_the_others(verdict, because, untrusted, of, said):
     head = HEAD | {"trust": verdict, "because": because, "untrusted": untrusted, "of": of}
     assert trust({"headline": head}) == said
+
+
+def test_a_question_is_said_in_words_with_its_weight():
+    asked = {"p": "current", "q": "reference", "sampler": "rollout", "prefixes": "rollout"}
+    said = in_words(asked)
+    assert said.startswith("The mean of log current − log reference over what current samples, ")
+    assert said.endswith("from tokens that rollout drew: each is weighed by current/rollout.")
+    assert in_words(asked | {"prefixes": "current"}).endswith("rollout of all tokens up to it.")
 
 
 def test_every_mark_has_words():

@@ -16,6 +16,7 @@ from kullback.reporting.words import (
     counted,
     forgotten_weight,
     headline,
+    in_words,
     number,
     numbers,
     trust,
@@ -68,11 +69,15 @@ def page(report: dict[str, Any], *, refresh: int | None = None) -> str:
 
 
 def _head(report: dict[str, Any]) -> str:
-    verdict = report["headline"]["trust"]
+    verdict, asked = report["headline"]["trust"], report["headline"]["question"]
+    (question,) = (
+        one["question"] for one in report["questions"] if one["question"]["text"] == asked
+    )
     forgotten = forgotten_weight(report)
     return (
         f'<p class="dim">kullback {escape(report["kullback"])} · '
         f"{escape(what_was_read(report))}</p>\n<h1>{escape(headline(report))}</h1>\n"
+        + f'<p class="dim">{escape(in_words(question))}</p>'
         + f"<p>{escape(forgotten)}</p>" * bool(forgotten)
         + f'<p class="{verdict}">{escape(trust(report))}</p>'
     )

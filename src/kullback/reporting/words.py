@@ -105,6 +105,21 @@ def headline(report: dict[str, Any]) -> str:
     )
 
 
+def in_words(question: dict[str, str]) -> str:
+    """What a question asks, without its notation.
+
+    Example:
+        >>> in_words({"p": "old", "q": "current", "sampler": "old"})
+        'The mean of log old − log current over what old samples.'
+    """
+    p, q, sampler = question["p"], question["q"], question["sampler"]
+    said = f"The mean of log {p} − log {q} over what {p} samples"
+    if sampler == p:
+        return f"{said}."
+    up_to_it = " of all tokens up to it" if question["prefixes"] == p else ""
+    return f"{said}, from tokens that {sampler} drew: each is weighed by {p}/{sampler}{up_to_it}."
+
+
 def advice(one: dict[str, Any]) -> list[str]:
     """What to make of a question and what to log next, in sentences."""
     told, counts = one["advice"], one["counts"]

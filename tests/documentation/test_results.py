@@ -297,6 +297,48 @@ def test_what_an_estimate_costs_per_step():
     assert said
     assert int(said[1]) == round(found["tokens"] / 1000)
     assert int(said[2]) == round(found["cpu_time"]["kb.estimate, auto"]["ms"])
+    assert "the bare masked mean of k3 takes two" in page
+    assert round(found["cpu_time"]["masked mean of k3"]["ms"]) == 2
+
+
+def measured(framework: str, name: str) -> dict:
+    found = json.loads((ROOT / "results" / "zoo" / f"{framework}.json").read_text())
+    return found["measures"][name]["numbers"]
+
+
+def test_what_is_said_of_measured_terms_of_trainers():
+    """The prose of docs/what-released-trainers-do.md below its table."""
+    page = " ".join((ROOT / "docs" / "what-released-trainers-do.md").read_text().split())
+    rows = measured("verl", "the reward near the reference")["rows"]
+    pull = [100 * one["size"] for one in rows if one["kl_penalty"] == "low_var_kl"]
+    assert "with {:.0f}, {:.0f} and {:.1f} % of the strength".format(*pull) in page
+    (rare,) = (
+        one
+        for one in measured("verl", "low_var_kl at a hole")["rows"]
+        if one["reference_over_policy"] == 100
+    )
+    assert f"sees {rare['measured']:.3f} nats of {rare['KL(policy||reference)']:.3f}." in page
+    at_0, beside, *_ = measured("trl", "GKD along beta")["rows"]
+    assert f"{at_0['measured']:.3f} at 0, {beside['measured']:.3f} at {beside['beta']}" in page
+
+
+def test_how_far_the_policies_of_the_auditor_are_apart():
+    world = kb.worlds.three_tokens(ends=True)
+    alive = world.tree.alive
+    apart = (world.by_token("reference") - world.by_token("current"))[alive]
+    page = (ROOT / "docs" / "what-does-my-loss-descend.md").read_text()
+    least, most = math.exp(apart.min()), math.exp(apart.max())
+    assert f"reference/current lies between {least:.2f} and {most:.1f}" in page
+
+
+def test_how_much_a_list_holds_at_two_temperatures():
+    page = " ".join((ROOT / "docs" / "distillation.md").read_text().split())
+    logits = (3, 2.2, 1, 0.5, 0, -0.4, -1, -2)
+    for temperature in (1, 4):
+        weights = [math.exp(one / temperature) for one in logits]
+        share = sum(weights[:3]) / sum(weights)
+        assert f"{100 * share:.0f} % " in page
+        assert f"at T = {temperature}" in page
 
 
 def test_how_noisy_the_gradients_are():

@@ -27,3 +27,9 @@ def test_help_of_a_verb_has_examples_and_exit_codes():
     text = run(app, ["report", "--help"]).stdout
     assert "kullback report --demo\n" in text
     assert "Exit status: 0" in text
+
+
+def test_the_verbs_stand_in_the_order_in_which_they_are_needed():
+    listed = run(app, ["--help"]).stdout.split("Commands:\n")[1]
+    first = [line.split()[0] for line in listed.splitlines()]
+    assert first[:3] == ["report", "explain", "probe"]

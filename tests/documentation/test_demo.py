@@ -125,21 +125,6 @@ def test_a_few_tokens_own_the_mismatch_and_they_stand_where_ids_were_lost():
     assert "KL(rollout||reference)" in found["questions"]
 
 
-def test_the_readme_shows_what_the_demo_prints():
-    import io
-    from pathlib import Path
-
-    from rich.console import Console
-
-    from kullback.reporting.text import print_report
-
-    out = io.StringIO()
-    print_report(REPORT, Console(file=out, width=100))
-    printed = "\n".join(line.rstrip() for line in out.getvalue().splitlines())
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    assert printed.strip() in readme
-
-
 @pytest.mark.parametrize("role", COLUMNS.log_probs)
 @pytest.mark.parametrize("lag", [-1, 1])
 def test_a_shift_of_any_role_of_the_real_rollouts_is_found(role, lag):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -227,6 +228,34 @@ def test_how_often_rules_alarm_and_where_they_stop():
         assert "\n".join(rows) in page
 
 
+def test_what_the_readme_says_of_intervals_and_of_stops():
+    """The short answers, whose pages have the tables; e^(−0.031 · 149) is just below 1 %."""
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    page = arena_page()
+    found = page.recorded(ARENA)
+    low = {
+        method: sum(share < 0.9 for share in page.values(found, method, "coverage"))
+        for method in ("auto", "k1", "k3")
+    }
+    assert "in {auto} settings, that of k1 in {k1}, of k3 in {k3}.".format(**low) in readme
+    assert f"in {len(page.values(found, 'auto', 'coverage'))} settings" in readme
+    assert math.exp(-0.031 * 149) < 0.01 < math.exp(-0.031 * 148)
+    assert "below 1 % from 149 tokens on" in readme
+    stopped = json.loads((ROOT / "results" / "reused_batch.json").read_text())
+    few, many = (cell["rules"] for cell in stopped["cells"])
+    early = {
+        rule: tuple(round(100 * cell[rule]["too_early"] / stopped["runs"]) for cell in (few, many))
+        for rule in few
+    }
+    baselines, clean = early["minibatch k3 > 1.5 limit"], early["last minibatch k3 > limit"]
+    assert f"in {baselines[0]} % of runs and CleanRL's in {clean[0]} %" in readme
+    assert f"on 64 prompts in {baselines[1]} and {clean[1]} %" in readme
+    held_out = [rule for rule in few if "held-out" in rule]
+    assert [early[rule] for rule in held_out] == [(0, 0), (0, 0)]
+    stops = [cell[rule]["exact_over_limit"][1] for cell in (few, many) for rule in held_out]
+    assert f"at {min(stops):.1f} to {max(stops):.1f} limits" in readme
+
+
 def test_how_much_too_large_k3_is_on_what_was_trained_on():
     """The prose below the last table of docs/is-the-kl-above-my-limit.md."""
     page = " ".join((ROOT / "docs" / "is-the-kl-above-my-limit.md").read_text().split())
@@ -268,6 +297,48 @@ def test_what_an_estimate_costs_per_step():
     assert said
     assert int(said[1]) == round(found["tokens"] / 1000)
     assert int(said[2]) == round(found["cpu_time"]["kb.estimate, auto"]["ms"])
+    assert "the bare masked mean of k3 takes two" in page
+    assert round(found["cpu_time"]["masked mean of k3"]["ms"]) == 2
+
+
+def measured(framework: str, name: str) -> dict:
+    found = json.loads((ROOT / "results" / "zoo" / f"{framework}.json").read_text())
+    return found["measures"][name]["numbers"]
+
+
+def test_what_is_said_of_measured_terms_of_trainers():
+    """The prose of docs/what-released-trainers-do.md below its table."""
+    page = " ".join((ROOT / "docs" / "what-released-trainers-do.md").read_text().split())
+    rows = measured("verl", "the reward near the reference")["rows"]
+    pull = [100 * one["size"] for one in rows if one["kl_penalty"] == "low_var_kl"]
+    assert "with {:.0f}, {:.0f} and {:.1f} % of the strength".format(*pull) in page
+    (rare,) = (
+        one
+        for one in measured("verl", "low_var_kl at a hole")["rows"]
+        if one["reference_over_policy"] == 100
+    )
+    assert f"sees {rare['measured']:.3f} nats of {rare['KL(policy||reference)']:.3f}." in page
+    at_0, beside, *_ = measured("trl", "GKD along beta")["rows"]
+    assert f"{at_0['measured']:.3f} at 0, {beside['measured']:.3f} at {beside['beta']}" in page
+
+
+def test_how_far_the_policies_of_the_auditor_are_apart():
+    world = kb.worlds.three_tokens(ends=True)
+    alive = world.tree.alive
+    apart = (world.by_token("reference") - world.by_token("current"))[alive]
+    page = (ROOT / "docs" / "what-does-my-loss-descend.md").read_text()
+    least, most = math.exp(apart.min()), math.exp(apart.max())
+    assert f"reference/current lies between {least:.2f} and {most:.1f}" in page
+
+
+def test_how_much_a_list_holds_at_two_temperatures():
+    page = " ".join((ROOT / "docs" / "distillation.md").read_text().split())
+    logits = (3, 2.2, 1, 0.5, 0, -0.4, -1, -2)
+    for temperature in (1, 4):
+        weights = [math.exp(one / temperature) for one in logits]
+        share = sum(weights[:3]) / sum(weights)
+        assert f"{100 * share:.0f} % " in page
+        assert f"at T = {temperature}" in page
 
 
 def test_how_noisy_the_gradients_are():

@@ -135,3 +135,21 @@ def test_an_unknown_name_gets_the_nearest_of_a_log():
 def test_a_value_of_a_log_needs_its_framework():
     with pytest.raises(ValueError, match=r"whose actor/kl_loss is it.*--framework verl"):
         kb.explain("actor/kl_loss", -0.01, 4000)
+    with pytest.raises(ValueError, match="--framework areal or stable-baselines3 or cleanrl"):
+        kb.explain("approx_kl", -0.01, 4000)
+
+
+def test_a_value_is_read_as_one_of_ours_and_where_to_ask_for_theirs_is_said():
+    for name, method in (("kl", "k1"), ("k3", "k3")):
+        read = dict(kb.explain(name, 0.031, 4096).sections)["Read as"]
+        assert read.startswith(f"{method} of KL(p‖q)")
+        assert "--framework" in read
+
+
+def test_without_a_count_it_is_said_from_how_many_tokens_on_it_is_no_noise():
+    """e^(−0.031 · 149) is just below 1 %."""
+    with pytest.raises(ValueError, match=r"from 149 tokens on, -0\.031 is hardly noise"):
+        kb.explain("kl", -0.031)
+    for name, value, framework in (("k3", -0.031, None), ("kl", 0.031, None), ("kl", -1.0, "trl")):
+        with pytest.raises(ValueError, match=r"--tokens 8192$"):
+            kb.explain(name, value, framework=framework)

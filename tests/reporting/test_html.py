@@ -49,6 +49,7 @@ def test_it_shows_every_question_finding_and_check():
     for code in {one["code"] for one in report["findings"] + report["checks"]}:
         assert code in text
     assert "A log that forgets the importance weight shows -0.0296 here." in text
+    assert "The mean of log current − log reference over what current samples, from" in text
 
 
 def test_text_from_a_dump_cannot_become_markup():

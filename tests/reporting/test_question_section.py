@@ -23,7 +23,8 @@ def test_what_stands_in_it_stands_in_one_order():
     text = section(QUESTIONS["KL(current||reference) ~ rollout"])
     parts = [
         "KL(current||reference) ~ rollout",
-        "Trust: with care; this dump cannot tell whether its sampler drew these tokens.",
+        "Trust: with care; no column shows whether the sampler&#x27;s log-probs leave out a "
+        "temperature or top-p.",
         "k1 says",
         "auto (λ = ",
         "A log that forgets the importance weight shows -0.0296 here.",

@@ -27,6 +27,13 @@ def test_findings_series_and_checks_are_printed():
     assert "Tokens of a step: about 8192, 8192 per step, as given" in text
 
 
+def test_a_name_of_several_trainers_may_be_each_of_theirs():
+    text = printed({"kl": np.full(20, 0.1)}, 900)
+    assert "\nkl may be " in text
+    assert "--framework NAME" in text
+    assert "--framework NAME" not in printed({"kl": np.full(20, 0.1)}, 300, framework="trl")
+
+
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_every_width_is_kept(width):
     text = printed(honest_log(np.random.default_rng(0)), width)

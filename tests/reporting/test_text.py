@@ -56,7 +56,7 @@ def test_the_headline_stands_first_then_trust_then_findings_then_numbers():
         "128 sequences, 7632 tokens, sampled by rollout",
         "KL(current||reference) ~ rollout is 0.0319 nats per token",
         "A log that forgets the importance weight shows -0.0296 for it.",
-        "Read it with care: this dump cannot tell whether its sampler drew these tokens. 6 of",
+        "Read it with care: no column shows whether the sampler's log-probs leave out a temp",
         "error tokens-do-not-match-text 4 of 128 sequences",
         "Cost: With them KL(rollout||reference)",
         "Do: Leave these sequences out",
@@ -88,8 +88,8 @@ def test_color_is_for_terminals_only():
 def test_a_clean_report_has_no_findings_but_its_notes():
     world = CLEAN_WORLDS["smooth"](64)
     text = printed(document(summarize([world.sample(np.random.default_rng(0))])), 80)
-    assert "\nerror" not in text
-    assert "warning" not in text
+    assert "\nerror  " not in text
+    assert "\nwarning  " not in text
 
 
 def test_guesses_are_printed_with_their_reason():
@@ -113,8 +113,18 @@ def test_a_name_in_a_file_does_not_move_the_cursor():
 
 
 def test_a_question_is_broken_where_one_would_pause_and_only_where_it_must():
-    narrow, wider = printed(demo_report(), 80), printed(demo_report(), 100)
+    narrow, wider = printed(demo_report(), 72), printed(demo_report(), 80)
     assert "\nKL(current " in narrow
     assert "\n  ||reference)" in narrow
     assert "\n  ~ rollout" in narrow
     assert "\nKL(current||reference) " in wider
+
+
+def test_a_number_that_an_error_spoils_gets_no_advice():
+    report = demo_report()
+    head = report["headline"]["question"]
+    assert "k1 or k3?" in printed(report, 160)
+    error, *others = report["findings"]
+    assert error["severity"] == "error"
+    spoiled = report | {"findings": [error | {"questions": [head]}, *others]}
+    assert "k1 or k3?" not in printed(spoiled, 160)

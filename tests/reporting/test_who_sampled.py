@@ -10,11 +10,12 @@ from kullback.reporting.who_sampled import lines, section
 
 
 def test_the_terminal_names_each_role_once_and_the_means_that_are_no_kl():
-    first, *others = lines(demo_report())
-    assert first.startswith("Who sampled? rollout (said to have) cannot be told: ")
-    assert first.endswith("rescored (said to have), old, current, reference, strong cannot have.")
-    assert len(others) == 3
-    assert "KL(rollout||reference) − KL(rollout||current)" in others[0]
+    first, *means = lines(demo_report())
+    assert first.startswith("Who sampled? Cannot tell: rollout (taken as the sampler); it finds ")
+    others = "rescored (taken as the sampler), old, current, reference, strong."
+    assert first.endswith(f" Cannot have: {others}")
+    assert len(means) == 3
+    assert "KL(rollout||reference) − KL(rollout||current)" in means[0]
 
 
 def test_the_page_has_both_tables():
@@ -28,5 +29,5 @@ def test_without_whole_columns_there_is_no_table_of_means():
     report = document(summarize([batch]))
     assert section(report).count("<table>") == 1
     assert lines(report) == [
-        "Who sampled? old (said to have), current cannot be told.",
+        "Who sampled? Cannot tell: old (taken as the sampler), current.",
     ]

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import pytest
 
+from kullback.explaining.marks import MARKS
 from kullback.reporting.words import (
     clamped,
     forgotten_weight,
     headline,
+    in_words,
     interval,
     number,
+    reasons,
     trust,
     what_was_read,
 )
@@ -65,8 +68,10 @@ def test_what_is_not_there_has_its_reason(missing, said):
     ("verdict", "because", "untrusted", "of", "said"),
     [
         ("yes", [], 0, 1, "Nothing that was found speaks against this number."),
-        ("with-care", ["too-few-clusters"], 0, 3, "Read it with care: too-few-clusters."),
-        ("no", ["shifted-by-one"], 1, 1, "Do not act on it: shifted-by-one."),
+        ("with-care", ["too-few-clusters"], 0, 3, "Read it with care: too few prompts for the "
+         "interval to hold what it says."),
+        ("no", ["shifted-by-one"], 1, 1, "Do not act on it: one role's log-probs stand one "
+         "token off."),
         ("no", ["x"], 2, 3, "Do not act on it: x. 1 of the other 2 numbers cannot be "
          "trusted."),
     ],
@@ -74,6 +79,19 @@ def test_what_is_not_there_has_its_reason(missing, said):
 def test_trust_is_one_sentence_and_counts_the_others(verdict, because, untrusted, of, said):
     head = HEAD | {"trust": verdict, "because": because, "untrusted": untrusted, "of": of}
     assert trust({"headline": head}) == said
+
+
+def test_a_question_is_said_in_words_with_its_weight():
+    asked = {"p": "current", "q": "reference", "sampler": "rollout", "prefixes": "rollout"}
+    said = in_words(asked)
+    assert said.startswith("The mean of log current − log reference over what current samples, ")
+    assert said.endswith("from tokens that rollout drew: each is weighed by current/rollout.")
+    assert in_words(asked | {"prefixes": "current"}).endswith("rollout of all tokens up to it.")
+
+
+def test_every_mark_has_words():
+    for mark in MARKS:
+        assert reasons([mark]) != mark
 
 
 def test_a_forgotten_weight_is_told_where_one_is_needed():

@@ -192,8 +192,7 @@ def _cost(clusters: float) -> str:
     if clusters < 2:
         return "How much another prompt would differ cannot be told from one."
     told = (
-        "From 8 to 50, the 95 % interval of auto held in 94 to 95 % of simulated batches when "
-        "their KLs differed mildly, and in 87 to 93 % when they differed widely; those of k1 and "
-        "k3 in 92 to 94 % and 79 to 87 %"
+        "From 8 to 50, the 95 % intervals of auto held in 87 to 95 % of simulated batches, the "
+        "less the more prompts differ; those of k1 and k3 in 79 to 94 %"
     )
     return f"{told}; with fewer it was not tried." if clusters < 8 else f"{told}."

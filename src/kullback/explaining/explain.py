@@ -117,14 +117,28 @@ def _judged(
         raise ValueError(
             "a number is judged by its name, its value and its tokens: "
             "kullback explain kl --value -0.031 --tokens 8192"
+            + (_enough(name, value) if framework is None and name and value else "")
         )
     if framework is not None:
         settings = read_settings(config) if config else None
         return judge_logged(name, value, tokens, framework, version, settings)
     if not (known := _known(name)):
-        who = find(name)[0].framework
+        who = " or ".join(dict.fromkeys(one.framework for one in find(name)))
         raise ValueError(f"whose {name} is it? say it, and it is judged: --framework {who}")
-    return judge(known, value, tokens)
+    judged = judge(known, value, tokens)
+    read = (
+        f"{'k1' if known == 'kl' else known} of KL(p‖q), p mostly the policy, q the reference. "
+        "Give --framework, and it is read as what that trainer logs by this name."
+    )
+    return replace(judged, sections=(Section("Read as", read), *judged.sections))
+
+
+def _enough(name: str, value: float) -> str:
+    """From how many tokens on a negative mean of k1 is no noise."""
+    if _known(name) not in TERMS:
+        return ""
+    needed = judge(name, value, 1).numbers.get("tokens_needed")
+    return f"; from {needed} tokens on, {value:g} is hardly noise (1% at most)" if needed else ""
 
 
 def _in_logs(name: str) -> tuple[Section, ...]:

@@ -16,6 +16,7 @@ from kullback.reporting.words import (
     counted,
     forgotten_weight,
     headline,
+    in_words,
     number,
     numbers,
     trust,
@@ -24,11 +25,14 @@ from kullback.reporting.words import (
 
 GLOSSARY = {
     "KL(p||q)": "the mean of log p − log q over what p samples, in nats; never below 0",
+    "~ s": "answered from tokens that s sampled, by the importance weight p/s",
+    "auto": "the default estimate: k1 with as much of k3 as the data warrant",
     "k1": "log p − log q of a token: right on average, noisy, often negative",
     "k3": "r − 1 − log r with r = q/p: right on average, never negative, blind to unsampled holes",
     "missing mass": "1 − mean of q/sampler: mass of q that was not seen; alone it accuses nobody",
     "weights left": "the share of the tokens that the importance weights leave to the estimate",
-    "interval": "Student's, with whole prompts (or sequences) as the units that vary",
+    "interval": "for new prompts (or sequences): these, not tokens, are the units that vary",
+    "effective": "how many prompts of equal size would weigh as much as these of unequal size",
 }
 
 
@@ -65,11 +69,15 @@ def page(report: dict[str, Any], *, refresh: int | None = None) -> str:
 
 
 def _head(report: dict[str, Any]) -> str:
-    verdict = report["headline"]["trust"]
+    verdict, asked = report["headline"]["trust"], report["headline"]["question"]
+    (question,) = (
+        one["question"] for one in report["questions"] if one["question"]["text"] == asked
+    )
     forgotten = forgotten_weight(report)
     return (
         f'<p class="dim">kullback {escape(report["kullback"])} · '
         f"{escape(what_was_read(report))}</p>\n<h1>{escape(headline(report))}</h1>\n"
+        + f'<p class="dim">{escape(in_words(question))}</p>'
         + f"<p>{escape(forgotten)}</p>" * bool(forgotten)
         + f'<p class="{verdict}">{escape(trust(report))}</p>'
     )

@@ -8,7 +8,7 @@ from typing import Any
 from kullback.reporting.html import checks_table, finding_card
 from kullback.reporting.markup import drawn, shell, table
 from kullback.reporting.step_figures import series_figure
-from kullback.reporting.steps_text import HEADS, series_row, what_was_read
+from kullback.reporting.steps_text import HEADS, is_or_may_be, series_row, what_was_read
 
 _FIELDS = ("framework", "question", "method", "level", "version", "meaning")
 
@@ -56,7 +56,8 @@ def _series(one: dict[str, Any]) -> str:
     known = table(head, rows, text=tuple(range(len(head))))
     listed = f"<details><summary>What its name means</summary>{known}</details>" if rows else ""
     return (
-        f"<h3><code>{escape(one['name'])}</code></h3><p>It is {escape(one['is'])}.</p>"
+        f"<h3><code>{escape(one['name'])}</code></h3>"
+        f"<p>It {is_or_may_be(one)} {escape(one['is'])}.</p>"
         f"{drawn(series_figure(one))}{listed}"
     )
 

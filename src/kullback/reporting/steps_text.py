@@ -38,9 +38,17 @@ def print_steps(report: dict[str, Any], console: Console) -> None:
         console.print(_table(report))
         console.print()
         for one in report["series"]:
-            console.print(Text(printable(f"{one['name']} is {one['is']}.")))
+            console.print(Text(printable(f"{one['name']} {is_or_may_be(one)} {one['is']}.")))
+        if not report["framework"]:
+            console.print(Text("Whose names are these? --framework NAME reads them as its own."))
     for line in [*_tokens(report), *_checks(report), *report["source"]["notes"]]:
         console.print(Text(printable(line)))
+
+
+def is_or_may_be(series: dict[str, Any]) -> str:
+    """How sure it is what a series is."""
+    meanings = {(one["method"], str(one["question"])) for one in series["can_be"]}
+    return "may be" if len(meanings) > 1 else "is"
 
 
 def what_was_read(report: dict[str, Any]) -> str:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=Hashable)
 
 WIDE = 120  # columns from which the table of numbers also shows the sampler and the weights
-OTHERS = 60  # columns that the numbers beside a question take in a narrower one
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 TRUST_STYLES = {"yes": "green", "with-care": "yellow", "no": "bold red"}
 
@@ -73,7 +72,8 @@ def print_report(
                 console.print(_cells(one, axis))
     _print_policies(report, console)
     console.print()
-    console.print(Text(printable(_advice(report))))
+    for line in _advice(report):
+        console.print(Text(printable(line)))
     if said := left_out(report, asked, by):
         console.print(Text(said, style="dim"))
     for line in [*who_sampled.lines(report), *_checks(report), *guesses(report["source"])]:
@@ -123,25 +123,26 @@ def print_explanation(said: Explanation, console: Console) -> None:
         console.print(text, soft_wrap=True)
 
 
-def _advice(report: dict[str, Any]) -> str:
+def _advice(report: dict[str, Any]) -> list[str]:
+    """What to make of the headline's number; nothing, if an error spoils it."""
     head = report["headline"]["question"]
-    return " ".join(
-        line
-        for one in report["questions"]
-        if one["question"]["text"] == head
-        for line in [*advice(one), *clamped(one)]
-    )
+    if any(one["severity"] == "error" and head in one["questions"] for one in report["findings"]):
+        return []
+    (asked,) = (one for one in report["questions"] if one["question"]["text"] == head)
+    return [*advice(asked), *clamped(asked)]
 
 
 def _numbers(report: dict[str, Any], width: int) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    wide, room = width >= WIDE, width - OTHERS
-
+    wide = width >= WIDE
     table = Table(box=None, pad_edge=False, title_justify="left", header_style="bold")
     exact = any("exact" in one["estimates"] for one in report["questions"])
     shown = NUMBERS if exact else NUMBERS[:-1]
+    rows = [numbers(one)[: len(shown)] for one in report["questions"]]
+    others = [*zip(shown, *rows, strict=True)][1:]
+    room = width - sum(2 + max(map(len, one)) for one in (*others, TRUST.values()))
     table.add_column(shown[0], overflow="fold")
     for name in shown[1:]:  # a number is folded, if it must be, and never cut short
         table.add_column(name, justify="right", overflow="fold")
@@ -149,9 +150,8 @@ def _numbers(report: dict[str, Any], width: int) -> Table:
     if wide:
         for name in ("missing mass", "weights left", "p99 of k3", "sampler"):
             table.add_column(name, justify="right", no_wrap=True)
-    for one in report["questions"]:
+    for one, (text, *values) in zip(report["questions"], rows, strict=True):
         verdict = one["trust"]["verdict"]
-        text, *values = numbers(one)[: len(shown)]
         cells: list[str | Text] = [
             text if wide else _broken(text, room),
             *values,

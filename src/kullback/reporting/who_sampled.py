@@ -10,7 +10,7 @@ from kullback.reporting.markup import table
 VERDICTS = {
     "cannot-have-sampled": "cannot have",
     "fits": "can have",
-    "cannot-tell": "cannot be told",
+    "cannot-tell": "cannot tell",
 }
 
 
@@ -21,23 +21,23 @@ def lines(report: dict[str, Any]) -> list[str]:
         verdict: [one for one in candidates if one["verdict"] == verdict] for verdict in VERDICTS
     }
     told = [
-        f"{_named(ones)} {VERDICTS[verdict]}{_why(ones)}"
+        f"{VERDICTS[verdict].capitalize()}: {_named(ones)}{_why(ones)}."
         for verdict, ones in reversed(by_verdict.items())
         if ones
     ]
-    told = [f"Who sampled? {'; '.join(told)}."]
+    told = [f"Who sampled? {' '.join(told)}"]
     return told + [
         f"The {one['text']}." for one in report["who_sampled"]["answers"] if not one["is_kl_of"]
     ]
 
 
 def _named(candidates: list[dict[str, Any]]) -> str:
-    return ", ".join(one["role"] + " (said to have)" * one["said"] for one in candidates)
+    return ", ".join(one["role"] + " (taken as the sampler)" * one["said"] for one in candidates)
 
 
 def _why(candidates: list[dict[str, Any]]) -> str:
     """The reason, where it is one role's alone."""
-    return f": {candidates[0]['reason']}" if len(candidates) == 1 else ""
+    return f"; {candidates[0]['reason']}" if len(candidates) == 1 else ""
 
 
 def section(report: dict[str, Any]) -> str:
@@ -54,7 +54,7 @@ def section(report: dict[str, Any]) -> str:
     )
     return (
         f"<h2>Who sampled?</h2><p>{escape(said)}</p>"
-        + table(("role", "said to have", "sampled", "because"), rows, text=(1, 2, 3))
+        + table(("role", "taken as the sampler", "sampled", "because"), rows, text=(1, 2, 3))
         + table(("what the plain mean of log p − log q over these tokens is of",), means)
         * bool(means)
     )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-# What is against a number and is no finding, which has its own sentences.
+from kullback.diagnosis.finding import CODES
+
+# What is against a number: its marks here, and the captions of the findings.
 REASONS = {
-    "sampler-not-verifiable": "this dump cannot tell whether its sampler drew these tokens",
+    "sampler-not-verifiable": "no column shows whether the sampler's log-probs leave out a "
+    "temperature or top-p",
     "as-if-sampled-by": "it takes the tokens as sampled by",
     "biased": "the estimator is biased",
     "lower-bound": "it is what the KL is at least",
@@ -102,10 +105,25 @@ def headline(report: dict[str, Any]) -> str:
     )
 
 
+def in_words(question: dict[str, str]) -> str:
+    """What a question asks, without its notation.
+
+    Example:
+        >>> in_words({"p": "old", "q": "current", "sampler": "old"})
+        'The mean of log old − log current over what old samples.'
+    """
+    p, q, sampler = question["p"], question["q"], question["sampler"]
+    said = f"The mean of log {p} − log {q} over what {p} samples"
+    if sampler == p:
+        return f"{said}."
+    up_to_it = " of all tokens up to it" if question["prefixes"] == p else ""
+    return f"{said}, from tokens that {sampler} drew: each is weighed by {p}/{sampler}{up_to_it}."
+
+
 def advice(one: dict[str, Any]) -> list[str]:
     """What to make of a question and what to log next, in sentences."""
     told, counts = one["advice"], one["counts"]
-    said = [f"Shape: {'; '.join(told['why'])}."]
+    said = [f"k1 or k3? {'; '.join(told['why'])}."]
     if told["where"]:
         said.append(f"Sampled where {one['question']['q']} is deepest: {'; '.join(told['where'])}.")
     measured = [rung for rung in told["next"] if rung["gain"] is not None]
@@ -154,16 +172,15 @@ def reasons(because: list[str]) -> str:
     """What is against a number, in words where there are some.
 
     Example:
-        >>> reasons(["misaligned", "as-if-sampled-by-old"])
-        'misaligned, it takes the tokens as sampled by old'
+        >>> reasons(["mask-covers-padding", "as-if-sampled-by-old"])
+        'padding is counted as tokens; it takes the tokens as sampled by old'
     """
-    said = []
+    words = {code: said.caption for code, said in CODES.items()} | REASONS
+    told = []
     for code in because:
-        name = next((name for name in REASONS if code.startswith(name)), None)
-        said.append(
-            code if name is None else REASONS[name] + code.removeprefix(name).replace("-", " ", 1)
-        )
-    return ", ".join(said)
+        name = next((name for name in words if code.startswith(name)), code)
+        told.append(words.get(name, code) + code.removeprefix(name).replace("-", " ", 1))
+    return "; ".join(told)
 
 
 def what_was_read(report: dict[str, Any]) -> str:

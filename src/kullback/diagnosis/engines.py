@@ -7,6 +7,7 @@ import math
 from kullback.diagnosis.finding import Diagnosis, Finding, decided
 from kullback.diagnosis.rescored import CODE, noises
 from kullback.diagnosis.sampler_tests import unfit
+from kullback.estimation.interval import ratio_interval
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.summary import Summary
 from kullback.question import Question
@@ -14,6 +15,9 @@ from kullback.question import Question
 PAIR = Question("rollout", "old")
 LARGEST = 0.3  # nats (root mean square); beyond, the two are hardly of equal weights
 TURNED = 0.05  # how far the slope of one's log-probs on the other's may be from 1: a temperature
+MOSTLY = 4.0  # times the noise that each side is known to have; beyond, there is something else
+LEAST_LACK = 0.005  # what the mean of old/rollout is below 1, at least, where that is told
+ERRORS = 8.0  # and in standard errors
 TELLS = 0.1  # share of the KL of an update that lies between the two already
 
 
@@ -28,10 +32,11 @@ def diagnose_engines(summary: Summary, found: Diagnosis) -> Diagnosis:
     if state is None or not state.tokens or _is_explained(summary, found):
         return Diagnosis()
     size = math.sqrt(2 * state.total("raw_k2") / state.tokens)
-    if size > LARGEST:
-        return Diagnosis((_far_apart(state, size),))
-    if not size > 0 or abs(_slope(state) - 1) > TURNED:
+    if not size > 0:
         return Diagnosis()
+    ways = _one_way(state) + _turned(state, size)
+    if ways or size > LARGEST:
+        return Diagnosis((_far_apart(state, size, ways),))
     own = state.total("raw_k3") / state.tokens
     shares = {
         question: own / k3
@@ -48,17 +53,40 @@ def _is_explained(summary: Summary, found: Diagnosis) -> bool:
     """Whether older weights, a fault of the columns or noise that is told explain it."""
     stale = any(age > 0 for age in summary.age.ages)
     spoiled = any(f.severity == "error" and str(PAIR) in f.questions for f in found.findings)
-    noisy = not {"rollout", "old"}.isdisjoint(noises(summary))
-    return stale or spoiled or noisy or bool(unfit(summary, PAIR))
+    if stale or spoiled or unfit(summary, PAIR):
+        return True
+    noise, state = noises(summary), summary.questions[PAIR]
+    known = noise.get("rollout", 0.0) + noise.get("old", 0.0)
+    return 0 < 2 * state.total("raw_k2") / state.tokens <= MOSTLY * known
 
 
-def _slope(state: QuestionState) -> float:
+def _one_way(state: QuestionState) -> str:
+    """What says that one side gives nearly all tokens less: noise of equal weights has mean r 1."""
+    found = ratio_interval(
+        state.by_group("q_over_s"),
+        state.by_group("tokens"),
+        effective=state.effective_clusters(),
+        confidence=0.95,
+    )
+    if not found.mean < -max(LEAST_LACK, ERRORS * found.standard_error):
+        return ""
+    return f" The mean of old/rollout is {1 + found.mean:.4f}, where noise leaves it at 1."
+
+
+def _turned(state: QuestionState, size: float) -> str:
+    """What says that one side's log-probs rise faster than the other's: noise makes them slower."""
     count, s, q, ss, _, sq = state.association
     spread = count * ss - s * s
-    return (count * sq - s * q) / spread if spread > 0 else math.nan
+    if not spread > 0:
+        return ""
+    slope = (count * sq - s * q) / spread
+    flattened = size * size * count * count / spread
+    if 1 - TURNED - flattened <= slope <= 1 + TURNED:
+        return ""
+    return f" On those of rollout the log-probs of old have a slope of {slope:.3g}."
 
 
-def _far_apart(state: QuestionState, size: float) -> Finding:
+def _far_apart(state: QuestionState, size: float, ways: str) -> Finding:
     k1, k3 = (state.total(f"raw_{name}") / state.tokens for name in ("k1", "k3"))
     return Finding(
         code=CODE,
@@ -67,13 +95,14 @@ def _far_apart(state: QuestionState, size: float) -> Finding:
         questions=(str(PAIR),),
         claim=(
             f"rollout and old differ by {size:.2g} nats per token (root mean square), a k3 of "
-            f"{k3:.3g}: more than kernels or precision make of equal weights. One side has "
-            "another temperature, top-p or penalty in its log-probs, or other weights (older, "
-            "quantized, another checkpoint), or dropout."
+            f"{k3:.3g}: {'not what' if ways else 'more than'} kernels or precision make of equal "
+            f"weights.{ways} One side has another temperature, top-p or penalty in its log-probs, "
+            "a floor or no normalizer, or other weights (older, quantized, another checkpoint), or "
+            "dropout."
         ),
-        numbers={"root_mean_square": size, "k1": k1, "k3": k3, "slope": _slope(state)},
+        numbers={"root_mean_square": size, "k1": k1, "k3": k3},
         cost="No update made it, and it is in every ratio of the trainer's log-probs to the "
-        f"engine's: in weights, in clipping, in the KL. {decided(k3, 0.0)}".rstrip(),
+        f"engine's: in weights, in clipping, in the KL. {decided(max(k1, k3), 0.0)}".rstrip(),
         advice="Give both sides the temperature that sampled. Log top_ids and top_log_probs of "
         "both at a few prefixes, which tell a temperature from other weights, and versions and "
         "step, which tell staleness. If old is meant to have other weights, nothing is wrong.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kullback.diagnosis.causes import together
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
 from kullback.estimation.distribution_state import DistributionState
 from kullback.estimation.summary import Summary
@@ -15,13 +16,13 @@ def diagnose_normalization(summary: Summary) -> Diagnosis:
     if not told:
         reason = "no role's largest log-probs or entropies are logged: log top_ids, top_log_probs"
         return Diagnosis((), (Check(CODE, "the dump", "not-possible", reason),))
-    findings, checks = [], []
+    found = {}
     for role, state in told.items():
         faults = _faults(state, role)
-        if faults:
-            findings.append(_finding(summary, role, state, faults))
-        checks.append(Check(CODE, role, "failed" if faults else "passed", _told(state)))
-    return Diagnosis(tuple(findings), tuple(checks))
+        findings = (_finding(summary, role, state, faults),) if faults else ()
+        check = Check(CODE, role, "failed" if faults else "passed", _told(state))
+        found[role] = Diagnosis(findings, (check,))
+    return Diagnosis(together(found), tuple(c for one in found.values() for c in one.checks))
 
 
 def _told(state: DistributionState) -> str:

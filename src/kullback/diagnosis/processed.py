@@ -17,6 +17,9 @@ ABOVE = 0.2  # what q/s − 1 may have above 0, as a share of what it has below
 ERRORS = 8.0  # standard errors that the mean of q/s must be below 1
 FEWEST = 500  # tokens
 VARIED = 0.1  # spread of log q/s over its mean: the mass that is kept differs by prefix
+# Mean of −log q/s over −log of the mean of q/s: masses that are kept are alike, and a policy that
+# has moved away, a scaled column or one with a floor has a tail.
+TAIL = 1.2
 
 
 def diagnose_processed(summary: Summary) -> Diagnosis:
@@ -36,7 +39,7 @@ def diagnose_processed(summary: Summary) -> Diagnosis:
             continue
         kept, error, above = _kept_mass(state)
         wrong = 1 - kept >= max(LEAST, ERRORS * error) and above <= ABOVE
-        wrong &= _is_of_tokens(summary, pair) and _varies(state)
+        wrong &= _is_of_tokens(summary, pair) and _varies(state) and _has_no_tail(state, kept)
         if wrong:
             accused.setdefault(question.p, []).append((state, kept, error))
         reason = (
@@ -77,6 +80,11 @@ def _varies(state: QuestionState) -> bool:
     return spread > VARIED * abs(mean)
 
 
+def _has_no_tail(state: QuestionState, kept: float) -> bool:
+    """Whether hardly any token is far less likely than the mean of q/s says."""
+    return state.total("k1") <= -TAIL * float(np.log(kept)) * state.tokens
+
+
 def _finding(summary: Summary, copies: list[tuple[QuestionState, float, float]]) -> Finding:
     (state, kept, error), *more = copies
     sampler, other = state.question.p, state.question.q
@@ -93,7 +101,8 @@ def _finding(summary: Summary, copies: list[tuple[QuestionState, float, float]])
             f"{sampler}'s log-probs are of after a top-k, top-p or min-p (processed), {other}'s of "
             f"before (raw): {other} gives what was drawn {kept:.4f} ± {error:.1g} times the "
             f"probability on average, and hardly ever more. That is the mass of {other} within "
-            f"the kept sets; without a cut it would be 1.{also}"
+            f"the kept sets; without a cut it would be 1. If {sampler}'s column has a floor, as of "
+            f"log(p + ε), it looks alike.{also}"
         ),
         numbers={
             "kept_mass": {one.question.q: mass for one, mass, _ in copies},

@@ -99,8 +99,9 @@ def test_a_cut_and_a_missing_normalizer_are_none_either():
     cut = with_policy(LOOP, "rollout", kept_top_k(LOOP.log_probs["rollout"], 5))
     assert not scaled_roles(summarize([drawn(world=cut)]))
     columns = drawn()
-    moved = {**columns.log_probs, "old": columns.log_probs["old"] - 1.0}
-    assert not scaled_roles(summarize([replace(columns, log_probs=moved)]))
+    for offset in (0.1, 0.2, 0.5, 1.0):
+        moved = {**columns.log_probs, "old": columns.log_probs["old"] - offset}
+        assert not scaled_roles(summarize([replace(columns, log_probs=moved)]))
 
 
 def test_nothing_is_told_of_clean_worlds():

@@ -34,7 +34,7 @@ def diagnose_engines(summary: Summary, found: Diagnosis) -> Diagnosis:
     size = math.sqrt(2 * state.total("raw_k2") / state.tokens)
     if not size > 0:
         return Diagnosis()
-    ways = _one_way(state) + _turned(state, size)
+    ways = _one_way(state) + _turned(state)
     if ways or size > LARGEST:
         return Diagnosis((_far_apart(state, size, ways),))
     own = state.total("raw_k3") / state.tokens
@@ -73,15 +73,19 @@ def _one_way(state: QuestionState) -> str:
     return f" The mean of old/rollout is {1 + found.mean:.4f}, where noise leaves it at 1."
 
 
-def _turned(state: QuestionState, size: float) -> str:
-    """What says that one side's log-probs rise faster than the other's: noise makes them slower."""
-    count, s, q, ss, _, sq = state.association
+def _turned(state: QuestionState) -> str:
+    """What says that one side's log-probs rise faster than the other's.
+
+    Noise of the engine makes the slope smaller, by its share of the variance; no noise is larger
+    than what the line leaves.
+    """
+    count, s, q, ss, qq, sq = state.association
     spread = count * ss - s * s
     if not spread > 0:
         return ""
     slope = (count * sq - s * q) / spread
-    flattened = size * size * count * count / spread
-    if 1 - TURNED - flattened <= slope <= 1 + TURNED:
+    left = (count * qq - q * q) / spread - slope * slope
+    if 1 - TURNED - left <= slope <= 1 + TURNED:
         return ""
     return f" On those of rollout the log-probs of old have a slope of {slope:.3g}."
 
@@ -136,7 +140,7 @@ def _finding(
         cost=f"A KL as small as {own:.2g} cannot be told from that noise. "
         f"{decided(k3, max(k3 - own, 0.0))}".rstrip(),
         advice="Look for dropout in the scoring pass, another precision or other kernels on one "
-        "side. If old has newer weights than the engine, log versions: then it is staleness. Set "
+        "side; a temperature near 1 that one side leaves out looks alike. If old has newer weights than the engine, log versions: then it is staleness. Set "
         "current against old, which the same program scored.",
         where=tuple(str(token.place) for token in state.top_k3[:3]),
     )

@@ -17,7 +17,8 @@ CODE = "unit-or-scale"
 FEWEST = 200  # tokens
 EXPLAINED = 0.7  # share of the squared differences that a factor explains, by a line through 0
 # How far the line that need not go through 0 may be from it, as a log of slopes: the log-probs of
-# a temperature or a cut are on a line, too, but on none through 0.
+# a temperature or a cut are on a line, too, but on none through 0. Nor may it be near to slope 1,
+# which is that of an offset.
 BENT = 0.08
 VARIED = 0.02  # share of the mean square of log p that is its variance; else any line goes through
 LEAST = 0.05  # size of the log of a factor below which nothing is told
@@ -141,8 +142,9 @@ def _differ(summary: Summary, question: Question) -> bool:
 
 
 def _is_scaled(state: QuestionState, one: Factor) -> bool:
-    line = one.explained >= EXPLAINED and abs(one.bent) <= BENT and one.varied >= VARIED
-    if not line or abs(log(one.factor)) < LEAST:
+    size = abs(log(one.factor))
+    line = one.explained >= EXPLAINED and one.varied >= VARIED
+    if not line or size < LEAST or abs(one.bent) > min(BENT, size / 3):
         return False
     term = "raw_k1" if one.factor < 1 else "q_over_s"
     found = ratio_interval(

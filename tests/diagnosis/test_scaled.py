@@ -11,7 +11,7 @@ from kullback.diagnosis.diagnose import diagnose
 from kullback.diagnosis.scaled import diagnose_scaled, scaled_roles, spoken_factor
 from kullback.estimation.summary import summarize
 from kullback.worlds import CLEAN_WORLDS, Mixture
-from kullback.worlds.faults import with_policy
+from kullback.worlds.faults import drawn_from, with_policy
 from kullback.worlds.tables import kept_top_k, tempered
 
 LOOP = cast(Mixture, CLEAN_WORLDS["training_loop"](16))
@@ -93,6 +93,22 @@ def test_a_temperature_is_no_factor(temperature):
     for role in ("rollout", "old"):
         world = with_policy(LOOP, role, tempered(LOOP.log_probs[role], temperature))
         assert not scaled_roles(summarize([drawn(world=world)]))
+
+
+@pytest.mark.parametrize("temperature", [0.3, 0.6, 0.8, 1.25, 2.0])
+def test_nor_is_one_that_did_not_sample(temperature):
+    world = with_policy(LOOP, "rollout", tempered(LOOP.log_probs["rollout"], temperature))
+    columns = drawn_from(world, np.random.default_rng(0), LOOP.log_probs["rollout"])
+    assert not scaled_roles(summarize([columns]))
+
+
+def test_a_role_that_has_drifted_far_vouches_for_nobody():
+    world = cast(Mixture, CLEAN_WORLDS["strong_drift"](16))
+    columns = drawn(world=world)
+    log_probs = {**columns.log_probs, "old": columns.log_probs["rollout"] - 1e-6}
+    for role in ("rollout", "old"):
+        twin = replace(columns, log_probs=log_probs, entropy={}, exact={})
+        assert set(scaled_roles(summarize([times(twin, BITS, role)]))) == {role}
 
 
 def test_a_cut_and_a_missing_normalizer_are_none_either():

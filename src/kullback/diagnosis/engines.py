@@ -140,7 +140,8 @@ def _finding(
         cost=f"A KL as small as {own:.2g} cannot be told from that noise. "
         f"{decided(k3, max(k3 - own, 0.0))}".rstrip(),
         advice="Look for dropout in the scoring pass, another precision or other kernels on one "
-        "side; a temperature near 1 that one side leaves out looks alike. If old has newer weights than the engine, log versions: then it is staleness. Set "
-        "current against old, which the same program scored.",
+        "side; a temperature near 1 that one side leaves out looks alike. If old has newer "
+        "weights than the engine, log versions: then it is staleness. Set current against old, "
+        "which the same program scored.",
         where=tuple(str(token.place) for token in state.top_k3[:3]),
     )

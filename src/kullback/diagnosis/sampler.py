@@ -108,12 +108,13 @@ def diagnose_sampler(summary: Summary) -> Diagnosis:
             continue
         of = {kind: [t for t in failed if t.sampler == role and t.kind == kind
                      and causes[t] == "sampler"] for kind in KINDS}  # fmt: skip
+        means = of["entropy"] + of["heads"]  # of tests that say the same one is told
         if of["bound"]:
             findings.append(_bound_finding(summary, of["bound"], _or_else(role, tests, failed)))
-        elif of["bet"]:  # it says the same, where the sum alone does not
+        elif of["bet"] and not means:
             findings.append(_bet_finding(summary, of["bet"], _or_else(role, tests, failed)))
-        findings += [_mean_finding(summary, test) for test in of["entropy"] + of["heads"]]
-        if not of["entropy"] + of["heads"]:  # which say the same
+        findings += [_mean_finding(summary, test) for test in means[:1]]
+        if not means:
             findings += [_within_finding(summary, test) for test in of["tempering"] + of["cut"]][:1]
         findings += [_openings_finding(summary, test) for test in of["openings"]]
     # A bet that did not fail because of the sampler is a check of the alignment.

@@ -15,7 +15,10 @@ from kullback.question import Question
 
 CODE = "unit-or-scale"
 FEWEST = 200  # tokens
-EXPLAINED = 0.7  # share of the squared differences that a factor explains, by a line through 0
+# Share of the squared differences that a line through 0 explains, at least. Where q is likelier it
+# must be more: a temperature between two that did not sample explains up to 0.82.
+EXPLAINED = 0.7
+LIKELIER = 0.9
 # How far the line that need not go through 0 may be from it, as a log of slopes: the log-probs of
 # a temperature or a cut are on a line, too, but on none through 0. Nor may it be near to slope 1,
 # which is that of an offset.
@@ -23,6 +26,8 @@ BENT = 0.08
 VARIED = 0.02  # share of the mean square of log p that is its variance; else any line goes through
 LEAST = 0.05  # size of the log of a factor below which nothing is told
 ERRORS = 8.0  # standard errors that the mean of q/p must be from 1, or its log from 0
+CLEAR = 0.1  # noise of a role that shows the sampler's own scale, at most: a drift hides it
+ALIKE = 0.2  # and the size of the log of its factor, as a share of the others'
 UNITS = {1 / log(2): "bits (log2)", 1 / log(10): "decimal logarithms (log10)"}
 
 
@@ -143,7 +148,8 @@ def _differ(summary: Summary, question: Question) -> bool:
 
 def _is_scaled(state: QuestionState, one: Factor) -> bool:
     size = abs(log(one.factor))
-    line = one.explained >= EXPLAINED and one.varied >= VARIED
+    least = EXPLAINED if one.factor > 1 else LIKELIER
+    line = one.explained >= least and one.varied >= VARIED
     if not line or size < LEAST or abs(one.bent) > min(BENT, size / 3):
         return False
     term = "raw_k1" if one.factor < 1 else "q_over_s"
@@ -160,7 +166,7 @@ def _is_scaled(state: QuestionState, one: Factor) -> bool:
 def _vouches(one: Factor, odd: dict[str, tuple[QuestionState, Factor]]) -> bool:
     """Whether a role shows the sampler's own scale."""
     least = min(abs(log(factor.factor)) for _, factor in odd.values())
-    return abs(log(one.factor)) <= 0.2 * least
+    return one.noise <= CLEAR and abs(log(one.factor)) <= ALIKE * least
 
 
 def _blamed(
@@ -212,7 +218,7 @@ def diagnose_scaled(summary: Summary) -> Diagnosis:
 
 def _finding(summary: Summary, role: str, one: Scaled) -> Finding:
     state, factor = one.state, one.factor
-    others, tokens = " and ".join(one.of), state.tokens
+    others, tokens = _listed(one.of), state.tokens
     p, q = state.question.p, state.question.q
     totals = {name: summary.columns[name].total / tokens for name in (p, q)}
     as_logged = totals[p] - totals[q]
@@ -253,7 +259,7 @@ def _finding(summary: Summary, role: str, one: Scaled) -> Finding:
 def _reading(role: str, others: str, one: Scaled) -> str:
     factor = one.factor
     if factor.unit:
-        told = f"So {role} is in {factor.unit}, if {others} is in nats."
+        told = f"So {role} is in {factor.unit}, if {others} {_are(one.of)} in nats."
         temperature = 1 / factor.factor
         near = round(temperature, 1)
         if near > 0 and near != 1 and factor.is_of(1 / near):
@@ -264,6 +270,16 @@ def _reading(role: str, others: str, one: Scaled) -> str:
         f"So {which}: divided by a temperature behind the log-softmax, by a count, or weighted by "
         "a coefficient."
     )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """Names in a sentence."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _are(names: tuple[str, ...]) -> str:
+    return "are" if len(names) > 1 else "is"
 
 
 def _advice(role: str, one: Scaled) -> str:

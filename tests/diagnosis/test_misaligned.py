@@ -28,7 +28,7 @@ def found(columns):
 @pytest.mark.parametrize("role", LOOP.roles)
 def test_the_role_whose_columns_are_of_other_rows_is_named(role):
     (finding,) = found(misaligned(LOOP.sample(rng()), role))
-    assert f"So those of {role} belong to other rows or tokens." in finding.claim
+    assert f"So those of {role} belong to other rows or tokens," in finding.claim
     assert abs(finding.numbers["correlation"]) < 0.2
     assert all(role in question for question in finding.questions)
     assert finding.where[0].startswith("row ")
@@ -37,7 +37,7 @@ def test_the_role_whose_columns_are_of_other_rows_is_named(role):
 def test_of_a_single_pair_no_side_is_named():
     world = cast(Mixture, CLEAN_WORLDS["peaked_policy"](16))
     (finding,) = found(FAULTS["misaligned"].inject(world, rng()))
-    assert "So one side's belong to other rows or tokens." in finding.claim
+    assert "So one side's belong to other rows or tokens," in finding.claim
     assert finding.questions == ("KL(rollout||reference)",)
 
 
@@ -103,7 +103,7 @@ def test_a_few_sequences_of_other_tokens_are_counted_and_their_role_named(role):
     (finding,) = found(columns)
     assert finding.numbers["sequences_apart"] > 40
     assert f"in {finding.numbers['sequences_apart']} of " in finding.claim
-    assert f"So those of {role} belong to other rows or tokens." in finding.claim
+    assert f"So those of {role} belong to other rows or tokens," in finding.claim
     (accusing,) = {one.code for one in diagnose(summarize([columns])).findings if one.accuses}
     assert accusing == "misaligned"
 

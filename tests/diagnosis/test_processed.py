@@ -71,10 +71,19 @@ def moved(old):
 
 def test_one_constant_and_densities_are_no_kept_mass():
     assert not moved(lambda rollout: rollout - 3.0).findings
-    assert moved(lambda rollout: 1.1 * rollout).findings
+    assert not moved(lambda rollout: 1.1 * rollout).findings
+    varied = np.random.default_rng(1).uniform(0.7, 1.0, len(LOOP.sample(rng())))
+    assert moved(lambda rollout: rollout + np.log(varied)).findings
     columns = LOOP.sample(rng())
     dense = {role: values + 2.0 for role, values in columns.log_probs.items()}
     dense["old"] = dense["rollout"] - 0.1 * (2.0 - dense["rollout"])
     dense = replace(columns, log_probs=dense, tokens=None, text=None, token_bytes=None)
     dense = replace(dense, top_k={}, entropy={}, exact={})
     assert not diagnose_processed(summarize([dense])).findings
+
+
+def test_a_tail_is_no_kept_mass():
+    # A floor, and a policy that has moved far away, give single tokens far less.
+    assert not moved(lambda rollout: np.where(rollout < -3, rollout - 3.0, rollout)).findings
+    jumps = np.random.default_rng(1).random(len(LOOP.sample(rng()))) < 0.3
+    assert not moved(lambda rollout: rollout - np.where(jumps, 6.0, 0.01)).findings

@@ -49,6 +49,46 @@ def test_a_floor_is_found_and_nobody_is_accused_for_it(name, floor):
     assert (first.severity, first.numbers["floor"]) == ("warning", floor)
 
 
+def along(columns, change):
+    """Every role's log-probs, changed sequence by sequence."""
+    spans = list(zip(columns.starts, columns.ends, strict=True))
+    log_probs = {
+        role: np.concatenate([change(values[start:end]) for start, end in spans])
+        for role, values in columns.log_probs.items()
+    }
+    return replace(columns, log_probs=log_probs)
+
+
+def longer(name: str):
+    """Ten times as surprising, so that sums are beyond what a policy finds of its own draws."""
+    columns = sample(name)
+    return replace(columns, log_probs={r: 10 * v for r, v in columns.log_probs.items()})
+
+
+@pytest.mark.parametrize(
+    ("change", "end"), [(np.cumsum, "start"), (lambda v: np.cumsum(v[::-1])[::-1], "end")]
+)
+def test_sums_of_every_role_are_told_once(change, end):
+    (first, *_) = findings(along(longer("smooth"), change))
+    assert first.code == "not-log-probs"
+    assert f"sums from the {end}" in first.claim
+    assert "The same fault is in" in first.claim
+
+
+@pytest.mark.parametrize("change", [np.mean, np.sum])
+def test_one_value_for_a_whole_sequence_is_a_mean_or_a_sum(change):
+    (finding,) = findings(along(sample("smooth"), lambda v: np.full(len(v), change(v))))
+    assert finding.code == "not-log-probs"
+    assert "one value at all tokens of a sequence" in finding.claim
+
+
+def test_a_floor_under_the_probability_is_a_floor():
+    columns = sample("smooth")
+    floor = np.log(1e-3)
+    cut = changed(columns, "reference", np.maximum(columns.log_probs["reference"], floor))
+    assert floored(summarize([cut]), "reference")
+
+
 def test_clean_worlds_have_neither():
     for build in CLEAN_WORLDS.values():
         summary = summarize([build(16).sample(np.random.default_rng(0))])

@@ -161,8 +161,8 @@ def test_rounding_does_not_accuse_a_uniform_policy(kind):
 
 def test_one_column_of_several_that_is_no_policy_is_named_beside_the_sampler():
     columns = cast(Mixture, CLEAN_WORLDS["training_loop"](64)).sample(rng())
-    scaled = {**columns.log_probs, "reference": columns.log_probs["reference"] / 4}
-    summary = summarize([replace(columns, log_probs=scaled)])
+    reference = np.log(np.exp(columns.log_probs["reference"]) + 0.01)  # an ε inside the log
+    summary = summarize([replace(columns, log_probs={**columns.log_probs, "reference": reference})])
     (finding,) = diagnose_sampler(summary).findings
     assert "Or the column of reference holds something else" in finding.claim
     assert "old and current show nothing of this." in finding.claim

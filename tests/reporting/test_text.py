@@ -96,7 +96,11 @@ def test_guesses_are_printed_with_their_reason():
     report = demo_report()
     guess = {"role": "old", "column": "logp", "how": "alias", "reason": "so somebody calls it"}
     lost = {"file": "a.jsonl", "row": 2, "place": "line 3", "reason": "no JSON object"}
-    more = {"columns": [guess], "unused": dict.fromkeys(["loss", "n"], "no part"), "damaged": [lost]}
+    more = {
+        "columns": [guess],
+        "unused": dict.fromkeys(["loss", "n"], "no part"),
+        "damaged": [lost],
+    }
     text = printed(report | {"source": report["source"] | more}, 160)
     assert "Read logp as old: so somebody calls it" in text
     assert "Took rollout as the sampler: the engine's own log-probs" in text

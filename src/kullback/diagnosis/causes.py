@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kullback.diagnosis.finding import Diagnosis, Finding
 
 # Of the questions that a cause spoils, what is its doing.
@@ -17,8 +19,9 @@ _SPOILED = (
 # And where single tokens or a limit are at fault.
 _LEFT_OVER = ("reference-not-start", "weights-degenerate", "mean-owned-by-few")
 EXPLAINS = {
-    "shifted-by-one": ("mask-covers-prompt", "missing-values", *_SPOILED),
-    "misaligned": _SPOILED,
+    "shifted-by-one": ("mask-covers-prompt", "missing-values", "not-normalized", *_SPOILED),
+    "misaligned": ("mask-covers-prompt", "missing-values", "not-normalized", *_SPOILED),
+    "unit-or-scale": ("temperature-mismatch", "not-normalized", *_SPOILED),
     "not-log-probs": _SPOILED,
     "missing-values": ("clamp-active", *_LEFT_OVER),
     "mask-covers-prompt": ("not-normalized", "weights-degenerate", "mean-owned-by-few"),
@@ -46,3 +49,27 @@ def _explains(cause: Finding, finding: Finding) -> bool:
     grave = cause.severity == "error" or (cause.code, cause.severity) == ("clamp-active", "warning")
     told = grave and finding.code in EXPLAINS[cause.code]
     return told and bool(finding.questions) and set(finding.questions) <= set(cause.questions)
+
+
+def together(found: dict[str, Diagnosis]) -> Diagnosis:
+    """One finding for a fault that several roles share, where there is one thing to do about it."""
+    shared: dict[str, dict[str, Finding]] = {}
+    for role, diagnosis in found.items():
+        for finding in diagnosis.findings:
+            shared.setdefault(finding.advice, {})[role] = finding
+    checks = tuple(check for diagnosis in found.values() for check in diagnosis.checks)
+    return Diagnosis(tuple(_joined(by_role) for by_role in shared.values()), checks)
+
+
+def _joined(by_role: dict[str, Finding]) -> Finding:
+    (_, first), *others = by_role.items()
+    if not others:
+        return first
+    everyone = by_role.values()
+    return replace(
+        first,
+        claim=f"{first.claim} The same fault is in {', '.join(role for role, _ in others)}.",
+        questions=tuple(dict.fromkeys(q for finding in everyone for q in finding.questions)),
+        numbers={role: finding.numbers for role, finding in by_role.items()},
+        where=tuple(place for finding in everyone for place in finding.where),
+    )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
+from kullback.diagnosis.clamped import clamped_at
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
 from kullback.diagnosis.sampler_tests import unfit
 from kullback.estimation.clamp_state import CLAMPS, End
 from kullback.estimation.estimate import from_state
-from kullback.estimation.histogram import Histogram
 from kullback.estimation.summary import Summary
 from kullback.question import Question
 
@@ -31,13 +30,6 @@ SPOKEN = {
     "k1_10": "k1 within ±10",
     "ratio_0.5_5": "nothing outside 0.5 to 5 times",
 }
-FEWEST_TIES = 5  # log-ratios at one end; below, chance may put them there
-FEWEST_ONE_SIDED = 20  # likewise, where the other end is none
-PILED = 4.0  # times as many as in each of the bins beside must stand at an end
-BESIDE = 8  # bins, of about half a per cent each
-FEWEST_BINS = 50  # that hold something; a small world has few values, and many at the largest
-ALIKE = 1e-3  # relative difference of the two ends that rounding may leave
-ROUND = 1e-5  # relative difference to a number of two digits, likewise
 
 
 def means(summary: Summary, question: Question, name: str) -> tuple[float, float]:
@@ -76,7 +68,7 @@ def rows(summary: Summary, question: Question) -> list[dict[str, Any]]:
 
 def diagnose_clamps(summary: Summary) -> Diagnosis:
     """Log-ratios that pile up at a limit; else, clamps that would move k3 beyond its error."""
-    ends = {question: _clamped_at(summary, question) for question in summary.questions}
+    ends = {question: clamped_at(summary, question) for question in summary.questions}
     found = {question: at for question, at in ends.items() if at}
     checks = tuple(
         Check(CODE, str(question), "failed" if at else "passed", _told(summary, question, at))
@@ -93,34 +85,6 @@ def _told(summary: Summary, question: Question, at: tuple[End, ...]) -> str:
         return f"log-ratios pile up at {_spoken(at)}"
     share = max(summary.clamps[question].changed.values(), default=0)
     return f"no limit holds the log-ratios; {share} tokens lie beyond one that trainers use"
-
-
-def _clamped_at(summary: Summary, question: Question) -> tuple[End, ...]:
-    """The limits at which the log-ratios of a question were clamped before they were logged."""
-    state, table = summary.clamps[question], summary.questions[question].log_q_over_p
-    rounded = all(summary.columns[role].bfloat16 for role in (question.p, question.q))
-    if rounded or np.count_nonzero(table.counts) < FEWEST_BINS:
-        return ()
-    ends = tuple(end for end in (state.low, state.high) if _piled(table, end))
-    if len(ends) == 2 and abs(state.low.value + state.high.value) <= ALIKE * state.high.value:
-        return ends
-    return tuple(end for end in ends if end.ties >= FEWEST_ONE_SIDED and _is_round(end.value))
-
-
-def _piled(table: Histogram, end: End) -> bool:
-    """Whether far more values stand at an end than close to it."""
-    bits = int(np.float32(end.value).view(np.uint32)) >> 16  # larger sizes have larger bits
-    beside = table.counts[max(bits - 1 - BESIDE, 0) : bits - 1]
-    return end.ties >= FEWEST_TIES and end.ties > PILED * (1 + float(beside.mean()))
-
-
-def _is_round(end: float) -> bool:
-    """Whether the limit, or the ratio at it, is a number of two digits."""
-    with np.errstate(over="ignore"):
-        candidates = (abs(end), float(np.exp(end)))
-    return any(
-        abs(one - float(f"{one:.1e}")) <= ROUND * one for one in candidates if 0 < one < math.inf
-    )
 
 
 def _spoken(at: tuple[End, ...]) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from kullback.columns import SENTINEL
+from kullback.diagnosis.causes import together
 from kullback.diagnosis.environment import unscored_inside
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
 from kullback.diagnosis.padding import diagnose_padding
@@ -56,31 +55,8 @@ def diagnose_columns(summary: Summary) -> Diagnosis:
         detectors.append(_impossible)
     for detect in detectors:
         found = {role: detect(summary, role, state) for role, state in summary.columns.items()}
-        total += Diagnosis(_together(found), tuple(c for d in found.values() for c in d.checks))
+        total += together(found)
     return total + _infinite(summary) + padding
-
-
-def _together(found: dict[str, Diagnosis]) -> tuple[Finding, ...]:
-    """One finding for a fault that several roles share, where there is one thing to do about it."""
-    shared: dict[str, dict[str, Finding]] = {}
-    for role, diagnosis in found.items():
-        for finding in diagnosis.findings:
-            shared.setdefault(finding.advice, {})[role] = finding
-    return tuple(_joined(by_role) for by_role in shared.values())
-
-
-def _joined(by_role: dict[str, Finding]) -> Finding:
-    (_, first), *others = by_role.items()
-    if not others:
-        return first
-    everyone = by_role.values()
-    return replace(
-        first,
-        claim=f"{first.claim} The same fault is in {', '.join(role for role, _ in others)}.",
-        questions=tuple(dict.fromkeys(q for finding in everyone for q in finding.questions)),
-        numbers={role: finding.numbers for role, finding in by_role.items()},
-        where=tuple(place for finding in everyone for place in finding.where),
-    )
 
 
 def _positive(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
@@ -96,9 +72,15 @@ def _positive(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
     if state.low >= 0 and state.high <= 1:
         what = f"The values of {role} lie between 0 and 1: they are probabilities."
         advice = "Take their logarithm when they are logged."
-    elif state.low >= 0:
+    elif state.low >= 0 and _is_minus_log(summary, role, state):
         what = f"No value of {role} is below 0: they look like −log p."
         advice = "Turn their sign when they are logged."
+    elif state.low >= 0:
+        what = (
+            f"No value of {role} is below 0, and {state.size / state.tokens:.3g} on average is not "
+            "the size of the others' log-probs: they look like a ratio, a KL or another term."
+        )
+        advice = "Log the log-prob of the token itself; kullback makes every term of it."
     else:
         what = f"{state.positive} values of {role} are above 0, the largest {state.high:.3g}."
         advice = "Look for unnormalized logits or a wrong column."
@@ -114,6 +96,12 @@ def _positive(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
         where=_places(state, "positive"),
     )
     return Diagnosis.failed(finding, role, reason)
+
+
+def _is_minus_log(summary: Summary, role: str, state: ColumnState) -> bool:
+    """Whether the sizes are about those of the log-probs of another role, if there is one."""
+    others = [one.size for other, one in summary.columns.items() if other != role]
+    return not others or any(0.5 <= state.size / size <= 2 for size in others if size > 0)
 
 
 def _sentinel(summary: Summary, role: str, state: ColumnState) -> Diagnosis:

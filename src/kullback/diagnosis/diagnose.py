@@ -10,6 +10,7 @@ from kullback.diagnosis.causes import without_consequences
 from kullback.diagnosis.clamps import diagnose_clamps
 from kullback.diagnosis.column_faults import diagnose_columns
 from kullback.diagnosis.copied import diagnose_copies
+from kullback.diagnosis.displaced import diagnose_displaced
 from kullback.diagnosis.drifting import diagnose_drift
 from kullback.diagnosis.endings import diagnose_endings
 from kullback.diagnosis.engines import diagnose_engines
@@ -28,6 +29,7 @@ from kullback.diagnosis.rejected import diagnose_rejected
 from kullback.diagnosis.rescored import diagnose_rescored
 from kullback.diagnosis.reshaped import diagnose_reshaped
 from kullback.diagnosis.sampler import diagnose_sampler
+from kullback.diagnosis.scaled import diagnose_scaled
 from kullback.diagnosis.selection import diagnose_selection
 from kullback.diagnosis.staleness import diagnose_staleness
 from kullback.diagnosis.temperatures import diagnose_temperatures
@@ -62,9 +64,11 @@ def diagnose(summary: Summary) -> Diagnosis:
         + diagnose_openings(summary)
         + diagnose_unscored(summary)
         + diagnose_reshaped(summary)
+        + diagnose_scaled(summary)
         + diagnose_environment(summary)
         + diagnose_alignment(summary)
         + diagnose_boundaries(summary)
+        + diagnose_displaced(summary)
         + diagnose_misaligned(summary)
         + diagnose_sampler(summary)
         + diagnose_temperatures(summary, drew)

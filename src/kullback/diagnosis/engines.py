@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from kullback.diagnosis.finding import Diagnosis, Finding, decided
 from kullback.diagnosis.rescored import CODE, noises
 from kullback.diagnosis.sampler_tests import unfit
@@ -12,6 +14,9 @@ from kullback.question import Question
 PAIR = Question("rollout", "old")
 LARGEST = 0.3  # nats (root mean square); beyond, the two are hardly of equal weights
 TURNED = 0.05  # how far the slope of one's log-probs on the other's may be from 1: a temperature
+MOSTLY = 4.0  # times the noise that each side is known to have; beyond, there is something else
+LEAST_LACK = 0.005  # what the mean of old/rollout is below 1, at least, where that is told
+ERRORS = 8.0  # and in standard errors
 TELLS = 0.1  # share of the KL of an update that lies between the two already
 
 
@@ -25,10 +30,11 @@ def diagnose_engines(summary: Summary, found: Diagnosis) -> Diagnosis:
     state = summary.questions.get(PAIR)
     if state is None or not state.tokens or _is_explained(summary, found):
         return Diagnosis()
-    if state.distance > LARGEST:
-        return Diagnosis((_far_apart(state),))
-    if not state.distance > 0 or abs(state.slope - 1) > TURNED:
+    if not state.distance > 0:
         return Diagnosis()
+    ways = _one_way(state) + _turned(state)
+    if ways or state.distance > LARGEST:
+        return Diagnosis((_far_apart(state, ways),))
     shares = {
         question: state.mean("raw_k3") / k3
         for question, other in summary.questions.items()
@@ -43,11 +49,35 @@ def _is_explained(summary: Summary, found: Diagnosis) -> bool:
     """Whether older weights, a fault of the columns or noise that is told explain it."""
     stale = any(age > 0 for age in summary.age.ages)
     spoiled = any(f.severity == "error" and str(PAIR) in f.questions for f in found.findings)
-    noisy = not {"rollout", "old"}.isdisjoint(noises(summary))
-    return stale or spoiled or noisy or bool(unfit(summary, PAIR))
+    if stale or spoiled or unfit(summary, PAIR):
+        return True
+    noise, state = noises(summary), summary.questions[PAIR]
+    known = noise.get("rollout", 0.0) + noise.get("old", 0.0)
+    return 0 < state.distance**2 <= MOSTLY * known
 
 
-def _far_apart(state: QuestionState) -> Finding:
+def _one_way(state: QuestionState) -> str:
+    """What says that one side gives nearly all tokens less: noise of equal weights has mean r 1."""
+    found = state.per_token(state.by_group("q_over_s"))
+    if not found.mean < -max(LEAST_LACK, ERRORS * found.standard_error):
+        return ""
+    return f" The mean of old/rollout is {1 + found.mean:.4f}, where noise leaves it at 1."
+
+
+def _turned(state: QuestionState) -> str:
+    """What says that one side's log-probs rise faster than the other's.
+
+    Noise of the engine makes the slope smaller, by its share of the variance; no noise is larger
+    than what the line leaves.
+    """
+    slope = state.slope
+    left = slope**2 * (state.correlation**-2 - 1) if state.correlation else np.nan
+    if not (slope < 1 - TURNED - left or slope > 1 + TURNED):
+        return ""
+    return f" On those of rollout the log-probs of old have a slope of {slope:.3g}."
+
+
+def _far_apart(state: QuestionState, ways: str) -> Finding:
     size, k1, k3 = state.distance, state.mean("raw_k1"), state.mean("raw_k3")
     return Finding(
         code=CODE,
@@ -56,13 +86,14 @@ def _far_apart(state: QuestionState) -> Finding:
         questions=(str(PAIR),),
         claim=(
             f"rollout and old differ by {size:.2g} nats per token (root mean square), a k3 of "
-            f"{k3:.3g}: more than kernels or precision make of equal weights. One side has "
-            "another temperature, top-p or penalty in its log-probs, or other weights (older, "
-            "quantized, another checkpoint), or dropout."
+            f"{k3:.3g}: {'not what' if ways else 'more than'} kernels or precision make of equal "
+            f"weights.{ways} One side has another temperature, top-p or penalty in its log-probs, "
+            "a floor or no normalizer, or other weights (older, quantized, another checkpoint), or "
+            "dropout."
         ),
         numbers={"root_mean_square": size, "k1": k1, "k3": k3, "slope": state.slope},
         cost="No update made it, and it is in every ratio of the trainer's log-probs to the "
-        f"engine's: in weights, in clipping, in the KL. {decided(k3, 0.0)}".rstrip(),
+        f"engine's: in weights, in clipping, in the KL. {decided(max(k1, k3), 0.0)}".rstrip(),
         advice="Give both sides the temperature that sampled. Log top_ids and top_log_probs of "
         "both at a few prefixes, which tell a temperature from other weights, and versions and "
         "step, which tell staleness. If old is meant to have other weights, nothing is wrong.",
@@ -93,7 +124,8 @@ def _finding(summary: Summary, state: QuestionState, named: dict[Question, float
         cost=f"A KL as small as {own:.2g} cannot be told from that noise. "
         f"{decided(k3, max(k3 - own, 0.0))}".rstrip(),
         advice="Look for dropout in the scoring pass, another precision or other kernels on one "
-        "side. If old has newer weights than the engine, log versions: then it is staleness. Set "
-        "current against old, which the same program scored.",
+        "side; a temperature near 1 that one side leaves out looks alike. If old has newer "
+        "weights than the engine, log versions: then it is staleness. Set current against old, "
+        "which the same program scored.",
         where=tuple(str(token.place) for token in state.top_k3[:3]),
     )

@@ -76,7 +76,8 @@ def _finding(summary: Summary, found: list[SamplerTest], sound: list[SamplerTest
             f"The log-probs of {pair.p} and {pair.q} are not of the same tokens{where}: they "
             f"correlate {how if partly else f'by {near:.2f}'}, and {pair.q} finds likely what "
             f"{pair.p} found unlikely more often than it could if {pair.p} had sampled "
-            f"(probability at most {chance(worst.log_p)}). So {who} to other rows or tokens."
+            f"(probability at most {chance(worst.log_p)}). So {who} to other rows or "
+            "tokens, or hold something else than log-probs of these (an entropy, a maximum, a KL)."
         ),
         numbers={
             "correlation": near,

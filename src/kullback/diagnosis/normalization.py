@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kullback.diagnosis.causes import together
 from kullback.diagnosis.finding import Diagnosis, Finding
 from kullback.estimation.distribution_state import DistributionState
 from kullback.estimation.summary import Summary
@@ -15,14 +16,14 @@ def diagnose_normalization(summary: Summary) -> Diagnosis:
     if not told:
         reason = "no role's largest log-probs or entropies are logged: log top_ids, top_log_probs"
         return Diagnosis.not_possible(CODE, "the dump", reason)
-    found = Diagnosis()
+    found = {}
     for role, state in told.items():
         if faults := _faults(state, role):
             finding = _finding(summary, role, state, faults)
-            found += Diagnosis.failed(finding, role, _told(state))
+            found[role] = Diagnosis.failed(finding, role, _told(state))
         else:
-            found += Diagnosis.passed(CODE, role, _told(state))
-    return found
+            found[role] = Diagnosis.passed(CODE, role, _told(state))
+    return together(found)
 
 
 def _told(state: DistributionState) -> str:

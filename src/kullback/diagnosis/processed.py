@@ -16,6 +16,9 @@ ABOVE = 0.2  # what q/s − 1 may have above 0, as a share of what it has below
 ERRORS = 8.0  # standard errors that the mean of q/s must be below 1
 FEWEST = 500  # tokens
 VARIED = 0.1  # spread of log q/s over its mean: the mass that is kept differs by prefix
+# Mean of −log q/s over −log of the mean of q/s: masses that are kept are alike, and a policy that
+# has moved away, a scaled column or one with a floor has a tail.
+TAIL = 1.2
 
 
 def diagnose_processed(summary: Summary) -> Diagnosis:
@@ -25,25 +28,31 @@ def diagnose_processed(summary: Summary) -> Diagnosis:
     gives it: the mass of the set that was kept. Noise, staleness or an update would lift as many
     as they lower, since q/s has mean 1.
     """
-    accused: dict[str, list[tuple[QuestionState, float, float]]] = {}
-    checks = []
+    lacking: dict[str, list[tuple[QuestionState, float, float]]] = {}
+    asked = {}
     for question, state in summary.questions.items():
         pair = (question.p, question.q)
         if question.sampler != question.p or not ONE_POLICY.issuperset(pair):
             continue
         if unfit(summary, question) or state.tokens < FEWEST:
             continue
-        kept, error, above = _kept_mass(state)
-        wrong = 1 - kept >= max(LEAST, ERRORS * error) and above <= ABOVE
-        wrong &= _is_of_tokens(summary, pair) and _varies(state)
-        if wrong:
-            accused.setdefault(question.p, []).append((state, kept, error))
-        reason = (
+        kept, error, above = asked[question] = _kept_mass(state)
+        lacks = 1 - kept >= max(LEAST, ERRORS * error) and above <= ABOVE
+        if lacks and _is_of_tokens(summary, pair) and _has_no_tail(state, kept):
+            lacking.setdefault(question.p, []).append((state, kept, error))
+    # One copy shows that it is no constant; a top-p may be nearly one against another.
+    accused = {p: copies for p, copies in lacking.items() if any(_varies(c[0]) for c in copies)}
+    wrong = {copy[0].question for copies in accused.values() for copy in copies}
+    checks = [
+        Check(
+            "sampler-truncated",
+            f"{question.p} and {question.q}",
+            "failed" if question in wrong else "passed",
             f"{question.q}/{question.p} has mean {kept:.4f} over the tokens drawn, and above 1 "
-            f"{above:.0%} of what it has below"
+            f"{above:.0%} of what it has below",
         )
-        status = "failed" if wrong else "passed"
-        checks.append(Check("sampler-truncated", " and ".join(pair), status, reason))
+        for question, (kept, _, above) in asked.items()
+    ]
     return Diagnosis(tuple(_finding(summary, copies) for copies in accused.values()), tuple(checks))
 
 
@@ -71,6 +80,11 @@ def _varies(state: QuestionState) -> bool:
     return spread > VARIED * abs(mean)
 
 
+def _has_no_tail(state: QuestionState, kept: float) -> bool:
+    """Whether hardly any token is far less likely than the mean of q/s says."""
+    return state.total("k1") <= -TAIL * float(np.log(kept)) * state.tokens
+
+
 def _finding(summary: Summary, copies: list[tuple[QuestionState, float, float]]) -> Finding:
     (state, kept, error), *more = copies
     sampler, other = state.question.p, state.question.q
@@ -87,7 +101,8 @@ def _finding(summary: Summary, copies: list[tuple[QuestionState, float, float]])
             f"{sampler}'s log-probs are of after a top-k, top-p or min-p (processed), {other}'s of "
             f"before (raw): {other} gives what was drawn {kept:.4f} ± {error:.1g} times the "
             f"probability on average, and hardly ever more. That is the mass of {other} within "
-            f"the kept sets; without a cut it would be 1.{also}"
+            f"the kept sets; without a cut it would be 1. If {sampler}'s column has a floor, as of "
+            f"log(p + ε), it looks alike.{also}"
         ),
         numbers={
             "kept_mass": {one.question.q: mass for one, mass, _ in copies},

@@ -15,6 +15,7 @@ from kullback.diagnosis.sampler_tests import (
     sampled_by,
     sampler_tests,
 )
+from kullback.diagnosis.scaled import unit_of
 from kullback.diagnosis.temperatures import line
 from kullback.diagnosis.tempering import ERRORS_LEFT, Fit, fitted
 from kullback.estimation.cut_state import PLACES, ROW, CutState
@@ -204,6 +205,8 @@ def _temperature(summary: Summary, role: str, fit: Fit, log_p: float) -> Finding
     elif fit.temperature > 1:  # so does any noise between two policies
         code = "sampler-mismatch"
         alike = " Other weights than those that were logged look alike: they flatten draws, too."
+        if (unit := unit_of(fit.temperature, 2 * fit.error)) and not fit.extreme:
+            alike += f" So do draws at temperature 1, with log-probs and heads in {unit}."
         advice += ", of the weights that drew"
     elif fit.extreme:
         alike = " So near to greedy a tight top-p or top-k looks alike."

@@ -22,6 +22,7 @@ from kullback.diagnosis.sampler_tests import (
     sampler_tests,
     scored,
 )
+from kullback.diagnosis.scaled import spoken_factor
 from kullback.estimation.opening_state import SharedState
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.sampler_state import ENTROPY_FLOOR
@@ -99,12 +100,13 @@ def diagnose_sampler(summary: Summary) -> Diagnosis:
             continue
         of = {kind: [t for t in failed if t.sampler == role and t.kind == kind
                      and causes[t] == "sampler"] for kind in KINDS}  # fmt: skip
+        means = of["entropy"] + of["heads"]  # of tests that say the same one is told
         if of["bound"]:
             findings.append(_bound_finding(summary, of["bound"], _or_else(role, tests, failed)))
-        elif of["bet"]:  # it says the same, where the sum alone does not
+        elif of["bet"] and not means:
             findings.append(_bet_finding(summary, of["bet"], _or_else(role, tests, failed)))
-        findings += [_mean_finding(summary, test) for test in of["entropy"] + of["heads"]]
-        if not of["entropy"] + of["heads"]:  # which say the same
+        findings += [_mean_finding(summary, test) for test in means[:1]]
+        if not means:
             findings += [_within_finding(summary, test) for test in of["tempering"] + of["cut"]][:1]
         findings += [_openings_finding(summary, test) for test in of["openings"]]
     # A bet that did not fail because of the sampler is a check of the alignment.
@@ -167,7 +169,7 @@ def _bound_advice(summary: Summary, question: Question) -> str:
         f"Take as sampler the log-probs that the engine logged while it drew, not recomputed ones, "
         f"or give them as a third policy: {question} ~ SAMPLER. If {question.p} did sample, look "
         f"for a temperature or top-p that its log-probs leave out, for {question.q} trained on "
-        "these very tokens, and for a shifted or padded column."
+        "these very tokens, for a shifted or padded column, and for log-probs in another unit."
     )
 
 
@@ -191,6 +193,7 @@ def _mean_finding(summary: Summary, test: SamplerTest) -> Finding:
         "entropy": "the mean of −log p − H",
         "heads": "the share of tokens inside its logged head, less the mass of that head,",
     }[test.kind]
+    unit = _unit(summary, test)
     sharper = (test.mean < 0) == (test.kind == "entropy")
     way = "a lower temperature or a truncation (top-p, top-k)" if sharper else "a flatter policy"
     return Finding(
@@ -201,13 +204,25 @@ def _mean_finding(summary: Summary, test: SamplerTest) -> Finding:
         claim=(
             f"The tokens were not drawn from the distribution that {test.sampler} logged: {what} "
             f"is {test.mean:+.3g} over {test.count} prefixes ({test.z:+.1f} standard errors), "
-            f"where an honest sampler has 0. The direction fits {way}."
+            f"where an honest sampler has 0. The direction fits {way}{unit}."
         ),
         numbers={"test": test.kind, "mean": test.mean, "z": test.z, "prefixes": test.count},
         cost=OTHER_POLICY,
         advice="Log the processed log-probs (after temperature, top-p and top-k) and their heads, "
-        "which tell what was left out; or sample at temperature 1 without truncation.",
+        "which tell what was left out; or sample at temperature 1 without truncation. Rows kept or "
+        "left out by what was drawn, or by how likely it is, look alike.",
     )
+
+
+def _unit(summary: Summary, test: SamplerTest) -> str:
+    """Which unit the ratio of −log p to H can come from, with what it can also be."""
+    if test.kind != "entropy" or not test.z:
+        return ""
+    entropy = float(summary.samplers[test.sampler].by_group("entropy").sum()) / test.count
+    ratio, error = 1 + test.mean / entropy, abs(test.mean / test.z) / entropy
+    unit = spoken_factor(ratio, error)
+    told = f"−log p is {ratio:.3f} ± {error:.2g} times H on average"
+    return f"; or {unit}: {told}" if unit else ""
 
 
 def _within_finding(summary: Summary, test: SamplerTest) -> Finding:

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from kullback.columns import BFLOAT16
 from kullback.diagnosis.alignment import is_shifted, shifted_roles
 from kullback.diagnosis.boundaries import badly_packed
+from kullback.diagnosis.clamped import clamped_at
 from kullback.diagnosis.column_faults import holds_log_probs, stands_for_infinity
 from kullback.diagnosis.environment import unscored_inside
 from kullback.diagnosis.openings import opens_unscored
 from kullback.diagnosis.rejected import cut_by_rejection
-from kullback.diagnosis.reshaped import added_up, floored
+from kullback.diagnosis.reshaped import added_up, averaged, floored
+from kullback.diagnosis.scaled import scaled_roles
 from kullback.diagnosis.tempering import log_likelihoods, rounding
 from kullback.diagnosis.unscored import closes_unscored, never_scored, rows_unscored
 from kullback.estimation.column_state import ColumnState
@@ -184,8 +186,10 @@ def _mixture(
 def scored(summary: Summary, role: str) -> bool:
     """Whether the column holds log-probs of what it is said to, at every token."""
     blank = (opens_unscored, unscored_inside, closes_unscored, never_scored, rows_unscored,
-             added_up, floored)  # fmt: skip
+             added_up, averaged, floored)  # fmt: skip
     if any(fault(summary, role) for fault in blank) or role in badly_packed(summary):
+        return False
+    if role in scaled_roles(summary):
         return False
     column = summary.columns[role]
     return holds_log_probs(column) and not stands_for_infinity(column)
@@ -211,9 +215,20 @@ def unfit(summary: Summary, question: Question) -> str:
             f"{state.infinite + state.missing} log-probs are infinite or missing, perhaps "
             "because of what was drawn"
         )
+    if any(clamped_at(summary, one) for one in _between(summary, question)):
+        return "its log-ratios were clamped"
     if is_shifted(state) or shifted_roles(summary) & set(question.roles):
         return "the columns are shifted against each other"
     return ""
+
+
+def _between(summary: Summary, question: Question) -> list[Question]:
+    """The questions that set the sampler of a question against its other roles, one at a time."""
+    return [
+        one
+        for one in summary.questions
+        if one.p == question.sampler and one.q in question.roles and one.weight == "none"
+    ]
 
 
 def sum_rounding(summary: Summary, pair: tuple[str, str], tokens: int) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
+from kullback.diagnosis.scaled import scaled_roles
 from kullback.estimation.slope_state import ONE_POLICY, Pair, SlopeState, nearest_copies
 from kullback.estimation.summary import Summary
 from kullback.question import Question
@@ -82,12 +83,14 @@ def diagnose_temperatures(summary: Summary, drew: frozenset[str] = frozenset()) 
             it explains a copy that was scored at the right one.
     """
     accused: dict[str, list[tuple[str, Line]]] = {}
-    checks = []
+    checks, scaled = [], scaled_roles(summary)
     for pair, state in summary.slopes.items():
         found = line(state)
         if found is None:
             continue
-        wrong = ONE_POLICY.issuperset(pair) and found.is_temperature
+        wrong = (
+            ONE_POLICY.issuperset(pair) and found.is_temperature and scaled.keys().isdisjoint(pair)
+        )
         if wrong and pair[0] not in drew:
             accused.setdefault(pair[0], []).append((pair[1], found))
         checks.append(_check(pair, found, wrong))

@@ -31,6 +31,7 @@ class ColumnState:
         total: Sum of the finite ones. Where all of them are, the difference of two roles' totals is
             the log of their likelihood ratio.
         size: Sum of their sizes |log p|.
+        squares: Sum of their squares.
         grids: The grids on which all of them stand (a narrow format, few decimals), each with the
             sum of the squares of its spacing there.
         discrete: Whether the actions are tokens; a density may have a logarithm above 0.
@@ -51,6 +52,7 @@ class ColumnState:
     falls: int
     total: float
     size: float
+    squares: float
     grids: dict[str, float]
     discrete: bool
     dtype: str
@@ -84,6 +86,7 @@ class ColumnState:
             high=float(np.where(plain, values, -np.inf).max(initial=-np.inf)),
             total=float(np.where(plain, values, 0.0).sum(dtype=np.float64)),
             size=float(np.abs(np.where(plain, values, 0.0)).sum(dtype=np.float64)),
+            squares=float((np.where(plain, values, 0.0).astype(np.float64) ** 2).sum()),
             grids=grids_of(values[plain]),
             discrete=columns.tokens is not None or columns.text is not None,
             dtype=str(values.dtype),
@@ -103,6 +106,7 @@ class ColumnState:
             "falls",
             "total",
             "size",
+            "squares",
         )
         low = min(self.low, other.low)
         return replace(
@@ -132,11 +136,15 @@ class ColumnState:
 
         Without a grid, an empty name and 0.
         """
-        finite = self.tokens - self.sentinel - self.nan - self.negative_infinite
-        if not (self.grids and finite > 0):
+        if not (self.grids and self.finite > 0):
             return "", 0.0
         name = max(self.grids, key=lambda grid: self.grids[grid])
-        return name, (self.grids[name] / finite) ** 0.5
+        return name, (self.grids[name] / self.finite) ** 0.5
+
+    @property
+    def finite(self) -> int:
+        """Log-probs that are numbers, sentinels apart."""
+        return self.tokens - self.sentinel - self.nan - self.negative_infinite
 
 
 def _steps(columns: Columns, values: NDArray[Any], plain: NDArray[np.bool_]) -> tuple[int, int]:

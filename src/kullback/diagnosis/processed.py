@@ -17,6 +17,7 @@ ABOVE = 0.2  # what q/s − 1 may have above 0, as a share of what it has below
 ERRORS = 8.0  # standard errors that the mean of q/s must be below 1
 FEWEST = 500  # tokens
 VARIED = 0.1  # spread of log q/s over its mean: the mass that is kept differs by prefix
+SCALED = 0.6  # share of its variance that log s explains; of real cuts at most 0.37 was seen
 
 
 def diagnose_processed(summary: Summary) -> Diagnosis:
@@ -36,7 +37,7 @@ def diagnose_processed(summary: Summary) -> Diagnosis:
             continue
         kept, error, above = _kept_mass(state)
         wrong = 1 - kept >= max(LEAST, ERRORS * error) and above <= ABOVE
-        wrong &= _is_of_tokens(summary, pair) and _varies(state)
+        wrong &= _is_of_tokens(summary, pair) and _varies(state) and not _is_scaled(summary, state)
         if wrong:
             accused.setdefault(question.p, []).append((state, kept, error))
         reason = (
@@ -75,6 +76,20 @@ def _varies(state: QuestionState) -> bool:
     mean = float((counts * log_r).sum() / counts.sum())
     spread = float(np.sqrt((counts * (log_r - mean) ** 2).sum() / counts.sum()))
     return spread > VARIED * abs(mean)
+
+
+def _is_scaled(summary: Summary, state: QuestionState) -> bool:
+    """Whether log q/s goes with log s: the mass that is kept is the prefix's, not the token's.
+
+    A log of another base, or another temperature, is lower where log s is, and by as much.
+    """
+    one, other = summary.columns[state.question.p], summary.columns[state.question.q]
+    count, apart = state.tokens, 2 * state.total("raw_k2")
+    across = (other.squares - one.squares - apart) / 2  # sum of log s · log q/s
+    covariance = across / count - one.total / count * (other.total - one.total) / count
+    variances = [one.squares / count - (one.total / count) ** 2]
+    variances.append(apart / count - ((other.total - one.total) / count) ** 2)
+    return bool(covariance**2 > SCALED * variances[0] * variances[1])
 
 
 def _finding(summary: Summary, copies: list[tuple[QuestionState, float, float]]) -> Finding:

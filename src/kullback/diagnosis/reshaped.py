@@ -14,12 +14,23 @@ STEP = 0.5  # a floor that somebody wrote is a multiple of it
 DEEPEST = -1.0  # nats; a small world has likely tokens at round values
 
 
-def added_up(summary: Summary, role: str) -> bool:
-    """Whether no log-prob of a role is above the one before it, as of sums along the sequence."""
+def added_up(summary: Summary, role: str) -> str:
+    """Which sums the log-probs of a role are, if they are any.
+
+    None above the one before it are sums from the start of the sequence, none below it sums to the
+    end; where all of a sequence are one, they are that of all of it, or its mean.
+    """
     state = summary.columns[role]
-    ordered = state.rises == 0 and state.falls >= max(FEWEST, FALLING * state.tokens)
-    others = (one for other, one in summary.columns.items() if other != role)
-    return ordered and any(one.rises > RISING * one.tokens for one in others)
+    others = [one for other, one in summary.columns.items() if other != role]
+    if not any(min(one.rises, one.falls) > RISING * one.tokens for one in others):
+        return ""
+    many = max(FEWEST, FALLING * state.tokens)
+    if state.rises == 0 and state.falls >= many:
+        return "from the start of the sequence"
+    if state.falls == 0 and state.rises >= many:
+        return "to the end of the sequence"
+    alike = state.rises == state.falls == 0 and state.low < state.high
+    return "of the whole sequence, or its mean" if alike else ""
 
 
 def floored(summary: Summary, role: str) -> bool:
@@ -40,8 +51,8 @@ def diagnose_reshaped(summary: Summary) -> Diagnosis:
     findings, checks = [], []
     for role, state in summary.columns.items():
         told = f"{state.rises} of {state.rises + state.falls} log-probs are above the one before"
-        if added_up(summary, role):
-            findings.append(_sums(summary, role, state))
+        if sums := added_up(summary, role):
+            findings.append(_sums(summary, role, sums))
             checks.append(Check("not-log-probs", role, "failed", told))
         if floored(summary, role):
             findings.append(_floor(summary, role, state))
@@ -50,19 +61,21 @@ def diagnose_reshaped(summary: Summary) -> Diagnosis:
     return Diagnosis(tuple(findings), tuple(checks))
 
 
-def _sums(summary: Summary, role: str, state: ColumnState) -> Finding:
+def _sums(summary: Summary, role: str, sums: str) -> Finding:
+    state = summary.columns[role]
     return Finding(
         code="not-log-probs",
         severity="error",
         certainty="likely",
         questions=summary.asked_of(role),
-        claim=f"Of {role} no log-prob is above the one before it in its sequence, and "
-        f"{state.falls} are below: they are sums from the start of the sequence, not log-probs of "
-        "tokens.",
+        claim=f"Of {role} {state.rises} log-probs are above the one before them in their sequence "
+        f"and {state.falls} are below, where another role rises and falls: they are sums {sums}, "
+        "not log-probs of tokens.",
         numbers={"rises": state.rises, "falls": state.falls, "low": state.low},
-        cost="A mean over them counts the first tokens of a sequence most, and no estimate that "
+        cost="A mean over them counts some tokens of a sequence many times, and no estimate that "
         "uses them means anything.",
-        advice="Take the differences along each sequence, or log the token's own log-prob.",
+        advice="Log the token's own log-prob. Of sums along a sequence the differences are these; "
+        "from one number per sequence they cannot be had.",
     )
 
 

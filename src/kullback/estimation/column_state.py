@@ -31,6 +31,7 @@ class ColumnState:
         total: Sum of the finite ones. Where all of them are, the difference of two roles' totals is
             the log of their likelihood ratio.
         size: Sum of their sizes |log p|.
+        squares: Sum of their squares.
         grids: The grids on which all of them stand (a narrow format, few decimals), each with the
             sum of the squares of its spacing there.
         discrete: Whether the actions are tokens; a density may have a logarithm above 0.
@@ -51,6 +52,7 @@ class ColumnState:
     falls: int
     total: float
     size: float
+    squares: float
     grids: dict[str, float]
     discrete: bool
     dtype: str
@@ -74,6 +76,7 @@ class ColumnState:
         plain = inside & np.isfinite(values) & ~is_sentinel(values)
         low = float(np.where(plain, values, np.inf).min(initial=np.inf))
         rises, falls = _steps(columns, values, plain)
+        finite = np.where(plain, values, 0.0).astype(np.float64)
         return cls(
             tokens=int(inside.sum()),
             nan_trailing=trailing,
@@ -82,8 +85,9 @@ class ColumnState:
             rises=rises,
             falls=falls,
             high=float(np.where(plain, values, -np.inf).max(initial=-np.inf)),
-            total=float(np.where(plain, values, 0.0).sum(dtype=np.float64)),
-            size=float(np.abs(np.where(plain, values, 0.0)).sum(dtype=np.float64)),
+            total=float(finite.sum()),
+            size=float(np.abs(finite).sum()),
+            squares=float((finite * finite).sum()),
             grids=grids_of(values[plain]),
             discrete=columns.tokens is not None or columns.text is not None,
             dtype=str(values.dtype),
@@ -107,6 +111,7 @@ class ColumnState:
             "falls",
             "total",
             "size",
+            "squares",
         )
         low = min(self.low, other.low)
         return replace(

@@ -76,6 +76,7 @@ class ColumnState:
         plain = inside & is_number(values)
         low = float(np.where(plain, values, np.inf).min(initial=np.inf))
         rises, falls = _steps(columns, values, plain)
+        finite = np.where(plain, values, 0.0).astype(np.float64)
         return cls(
             tokens=int(inside.sum()),
             nan_trailing=trailing,
@@ -84,9 +85,9 @@ class ColumnState:
             rises=rises,
             falls=falls,
             high=float(np.where(plain, values, -np.inf).max(initial=-np.inf)),
-            total=float(np.where(plain, values, 0.0).sum(dtype=np.float64)),
-            size=float(np.abs(np.where(plain, values, 0.0)).sum(dtype=np.float64)),
-            squares=float((np.where(plain, values, 0.0).astype(np.float64) ** 2).sum()),
+            total=float(finite.sum()),
+            size=float(np.abs(finite).sum()),
+            squares=float((finite * finite).sum()),
             grids=grids_of(values[plain]),
             discrete=columns.tokens is not None or columns.text is not None,
             dtype=str(values.dtype),

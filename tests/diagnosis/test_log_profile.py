@@ -88,3 +88,15 @@ def test_a_run_that_grows_has_no_new_level():
         np.maximum(0, np.arange(200) - 120) / 8 + 0.1 * rng.standard_normal(200)
     )
     assert profile(growing).changes == ()
+
+
+def test_what_explodes_or_repeats_has_no_new_level():
+    told = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        exploding = 0.02 * np.exp(np.linspace(0, 5, 60) + 0.3 * rng.standard_normal(60))
+        told += profile(exploding).changes != ()
+        cycle = np.tile([0.01, 0.05, 0.11, 0.2], 15) * np.exp(0.1 * rng.standard_normal(60))
+        cycle[:4] *= 3
+        assert profile(cycle).changes == ()
+    assert told < 10

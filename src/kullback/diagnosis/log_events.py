@@ -204,7 +204,7 @@ def _changes(one: Labelled) -> Diagnosis:
         decided(after, before) or "What was tuned before does not hold after it.",
         "Look at what else happened at this step: a restart, a new reference, another batch or "
         "micro-batch size, another version, a changed setting. A policy that moves by gradient "
-        "steps drifts instead.",
+        "steps drifts instead, unless one of them is far too large.",
         numbers={"before": before, "after": after, "changes": len(places)},
         where=tuple(f"step {steps[i]:g}" for i in places[:NAMED]),
     )

@@ -15,6 +15,8 @@ BACK = 3.0  # noises within which the next step is back,
 FALLEN = 0.1  # or share of the spike: what is noisier where it is larger comes back less exactly
 CHANGE = 6.0  # noises of a difference that a change of level takes in one step
 HELD = 0.6  # share of that step which the medians on either side keep, and which it has of them
+AROUND = 3.0  # and of the noise of either side alone
+STEADY = 0.5  # share of it, at most, by which the two halves of a side differ
 GROWN = 1.5  # times as large is the larger of two levels, at least
 SIDE = 10  # steps on either side that are compared, and half as many at least
 
@@ -72,8 +74,7 @@ def profile(values: np.ndarray) -> Profile:
         shares = (np.nan, np.nan, float((held < 0).mean()) if len(held) else np.nan)
         return Profile(level, np.nan, (), (), *shares, int((~finite).sum()))
     level = running_median(held)
-    moves = np.diff(held)
-    noise = float(SIGMA / np.sqrt(2) * np.median(np.abs(moves - np.median(moves))))
+    noise = _noise(held)
     positive = level > 0
     return Profile(
         level=level,
@@ -94,6 +95,12 @@ def running_median(values: np.ndarray, width: int = NEIGHBORS) -> np.ndarray:
     medians = np.median(windows, axis=1)
     before = (len(values) - len(medians)) // 2
     return np.pad(medians, (before, len(values) - len(medians) - before), mode="edge")
+
+
+def _noise(values: np.ndarray) -> float:
+    """Robust standard deviation of a value about a drift, from first differences."""
+    moves = np.diff(values)
+    return float(SIGMA / np.sqrt(2) * np.median(np.abs(moves - np.median(moves))))
 
 
 def _rounding(values: np.ndarray) -> float:
@@ -127,6 +134,14 @@ def _changes(values: np.ndarray, noise: float) -> list[int]:
         small, large = sorted(abs(side) for side in sides)
         # A level that is held, and a step that is most of the way: a run that grows has many.
         held = HELD * abs(jumps[i]) < moved * np.sign(jumps[i]) < abs(jumps[i]) / HELD
-        if held and large > GROWN * small:
+        steady = max(_moved_within(before), _moved_within(after)) < STEADY * abs(moved)
+        steady &= abs(jumps[i]) > AROUND * np.sqrt(2) * max(_noise(before), _noise(after))
+        if held and steady and large > GROWN * small:
             found.append(int(i) + 1)
     return found
+
+
+def _moved_within(side: np.ndarray) -> float:
+    """How far the second half of a side is from the first."""
+    half = len(side) // 2
+    return abs(float(np.median(side[half:]) - np.median(side[:half])))

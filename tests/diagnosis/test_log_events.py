@@ -105,3 +105,34 @@ def test_one_spike_is_one():
     values = steady()
     values[40] = 3.0
     assert "jumps at a single step" in told(values)["mean-owned-by-few"].claim
+
+
+def test_a_kl_of_rounding_alone_is_0():
+    rounding = 3e-9 * np.random.default_rng(0).standard_normal(40)
+    one = told(rounding)["precision-floor"]
+    assert "0 but for rounding" in one.claim
+    assert set(told(rounding)) == {"precision-floor"}
+    assert "precision-floor" not in told(np.abs(rounding) + 1e-6)
+
+
+def test_a_kl_that_is_0_to_the_end_says_since_when():
+    values = steady()
+    values[1], values[30:] = 89.0, 0.0
+    found = told(values)
+    assert set(found) == {"precision-floor"}
+    one = found["precision-floor"]
+    assert one.where == ("step 30",)
+    assert "from step 30 to the end, 70 of 100 steps" in one.claim
+    assert "up to 89" in one.claim
+    assert "entropy" in one.advice
+    values[30:90] = 0.02
+    assert "precision-floor" not in told(values)  # a tenth at least
+
+
+def test_what_two_series_do_at_one_step_is_told_once():
+    values = steady()
+    values[50] = 0.5
+    log = kb.StepLog.of({"losses/approx_kl": values, "losses/old_approx_kl": values * 1.1})
+    [one] = kb.judge_log(log, framework="cleanrl").findings
+    assert one.code == "mean-owned-by-few"
+    assert one.claim.endswith(" So does losses/old_approx_kl there.")

@@ -136,3 +136,36 @@ def test_what_two_series_do_at_one_step_is_told_once():
     [one] = kb.judge_log(log, framework="cleanrl").findings
     assert one.code == "mean-owned-by-few"
     assert one.claim.endswith(" So does losses/old_approx_kl there.")
+
+
+def test_a_reference_that_is_replaced_is_told_as_that():
+    values = np.tile(np.linspace(0, 0.03, 25), 4)
+    found = told(values, "kl", "trl/GRPO")
+    assert set(found) == {"level-changed"}
+    one = found["level-changed"]
+    assert one.where == ("step 25", "step 50", "step 75")
+    assert "has become the policy itself" in one.claim
+    assert "(if it is a KL to the reference)" in told(values, "my_kl")["level-changed"].claim
+    assert "has become" not in told(values, "actor/ppo_kl")["level-changed"].claim
+
+
+def test_a_restart_is_named_where_the_level_changes():
+    values = np.concatenate([steady(steps=60), 5 * steady(steps=60)[1:]])
+    steps, times = np.arange(len(values), dtype=float), np.full(len(values), np.nan)
+    for restarts, said in (((), "stays there."), ((60.0,), "where the run was started again.")):
+        series = kb.Series(NAME, steps, values, times, restarts)
+        found = kb.judge_log(kb.StepLog("log", "CSV", "", {NAME: series}), framework="verl")
+        [one] = [one for one in found.findings if one.code == "level-changed"]
+        assert one.claim.endswith(said)
+    values[60:] = np.linspace(0, 0.01, len(values) - 60)
+    series = kb.Series(NAME, steps, values, times, (60.0,))
+    [one] = kb.judge_log(kb.StepLog("log", "CSV", "", {NAME: series}), framework="verl").findings
+    assert "At step 60 the run was started again." in one.claim
+
+
+def test_a_cycle_is_no_noise():
+    """As where every batch is used four times."""
+    rng = np.random.default_rng(0)
+    cycle = np.tile([0.03, 0.05, 0.11, 0.2], 20) * np.exp(0.1 * rng.standard_normal(80))
+    cycle[0] = 0.0
+    assert told(cycle) == {}

@@ -100,3 +100,15 @@ def test_what_explodes_or_repeats_has_no_new_level():
         cycle[:4] *= 3
         assert profile(cycle).changes == ()
     assert told < 10
+
+
+def test_what_begins_anew_falls_to_0_and_stays_small():
+    rng = np.random.default_rng(0)
+    climb = np.linspace(0, 0.03, 20) * np.exp(0.1 * rng.standard_normal((4, 20)))
+    assert profile(climb.reshape(-1)).resets == (20, 40, 60)
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        signed = 0.01 + 0.01 * rng.standard_normal(100)
+        spread = 0.01 * np.exp(rng.standard_normal(100))
+        cycle = np.tile([0.001, 0.05, 0.11, 0.2], 25) * np.exp(0.1 * rng.standard_normal(100))
+        assert profile(signed).resets == profile(spread).resets == profile(cycle).resets == ()

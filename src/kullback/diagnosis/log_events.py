@@ -16,6 +16,7 @@ from kullback.diagnosis.log_tokens import Tokens
 FROM_START = 0.05  # nats per token at the first step that no rounding of two passes makes
 PER_SEQUENCE = 1.0  # and nats per sequence
 WRONG = 0.2  # share of steps on the wrong side from which noise is told
+NOISY = 0.4  # and the noise, as a share of the level: what only drifts or repeats has less
 NAMED = 5  # steps, or series, that a finding names
 ZEROS = 0.1  # share of the steps, the last ones, from which a KL of 0 is told
 AT_A_STEP = (
@@ -67,9 +68,11 @@ def _of_one(one: Labelled, tokens: Tokens | None) -> Diagnosis:
         return found + floor
     found += _start(one)
     apart = diagnose_distance(one, tokens)
+    anew = _resets(one)
+    found += apart + anew
     if apart.findings or not np.isfinite(one.profile.noise):  # it explains what the steps do
-        return found + apart
-    return found + apart + _spikes(one) + _changes(one)
+        return found
+    return found + _spikes(one) + (Diagnosis() if anew.findings else _changes(one))
 
 
 def _not_finite(one: Labelled) -> Diagnosis:
@@ -141,12 +144,17 @@ def _at_zero(one: Labelled) -> Diagnosis | None:
     return Diagnosis((finding,), (Check("precision-floor", one.name, "failed", f"{size} {since}"),))
 
 
+def _to_reference(one: Labelled) -> tuple[bool, bool]:
+    """Whether it is a KL to the reference, and whether it can be one."""
+    may = any(metric.q == "reference" for metric in one.metrics) or "ref" in one.name.lower()
+    return one.agreed("q") == "reference", may
+
+
 def _start(one: Labelled) -> Diagnosis:
     """The first value of a KL to the reference, where the log begins at the beginning."""
     code, steps = "reference-not-start", one.series.steps
     finite = np.flatnonzero(np.isfinite(one.series.values))
-    certain = one.agreed("q") == "reference"
-    may = any(metric.q == "reference" for metric in one.metrics) or "ref" in one.name.lower()
+    certain, may = _to_reference(one)
     if not (certain or may) or not len(finite):
         return Diagnosis()
     if steps[0] > 1 or finite[0] > 0:
@@ -192,8 +200,11 @@ def diagnose_noise(series: tuple[Labelled, ...], explained: Collection[str] = ()
             said = f"{len(held.level)} steps, and {FEWEST} are needed"
             checks.append(Check(code, one.name, "not-possible", said))
             continue
-        told = held.wrong_side > WRONG and bool(np.any(held.level > 0))
-        said = f"noise {held.noise:.2g} nats about a level of {np.median(held.level):.2g}"
+        level = float(np.median(held.level))
+        told = (
+            held.wrong_side > WRONG and held.noise > NOISY * level and bool((held.level > 0).any())
+        )
+        said = f"noise {held.noise:.2g} nats about a level of {level:.2g}"
         checks.append(Check(code, one.name, "failed" if told else "passed", said))
         noisy += [one] * told
     findings = (_noise(noisy),) if noisy else ()
@@ -260,12 +271,44 @@ def _counted(steps: int) -> str:
     return "a single step" if steps == 1 else f"{steps} single steps"
 
 
+def _resets(one: Labelled) -> Diagnosis:
+    """Where a KL to the reference begins anew: the reference has become the policy."""
+    places = one.profile.resets
+    certain, may = _to_reference(one)
+    if not places or (one.metrics and not may):
+        return Diagnosis()
+    steps = [one.series.steps[i] for i in places]
+    before = float(np.nanmedian(one.series.values[max(0, places[0] - NEIGHBORS) : places[0]]))
+    named = ", ".join(f"{step:g}" for step in steps[:NAMED])
+    more = f" and {len(steps) - NAMED} more" if len(steps) > NAMED else ""
+    again = [step for step in steps if step in one.series.restarts]
+    restart = f" At step {again[0]:g} the run was started again." if again else ""
+    finding = Finding(
+        "level-changed",
+        "note",
+        "likely",
+        f"{one.name} falls to about 0 at once, from about {before:.3g}, and grows from there: at "
+        f"step{'s' * (len(steps) > 1)} {named}{more}. What it is held against has become the "
+        f"policy itself{'' if certain else ' (if it is a KL to the reference)'}.{restart}",
+        "What the policy has moved until then is in no later value: its distance from where it "
+        "started is larger than the log says.",
+        "If the reference is replaced on purpose (sync_ref_model, a reference that follows the "
+        "policy), add up what was lost, or log the KL to the first reference beside it. If the run "
+        "was started again, give it the first reference, and not its checkpoint.",
+        numbers={"before": before, "resets": len(steps)},
+        where=tuple(f"step {step:g}" for step in steps[:NAMED]),
+    )
+    said = f"about 0 again at {len(steps)} steps"
+    return Diagnosis((finding,), (Check("level-changed", one.name, "failed", said),))
+
+
 def _changes(one: Labelled) -> Diagnosis:
     code, places = "level-changed", one.profile.changes
     if not places:
         said = "its level changes in no single step"
         return Diagnosis((), (Check(code, one.name, "passed", said),))
     values, steps, first = one.series.values, one.series.steps, places[0]
+    again = steps[first] in one.series.restarts
     before = float(np.nanmedian(values[max(0, first - NEIGHBORS) : first]))
     after = float(np.nanmedian(values[first : first + NEIGHBORS]))
     finding = Finding(
@@ -273,7 +316,7 @@ def _changes(one: Labelled) -> Diagnosis:
         "note",
         "likely",
         f"{one.name} changes its level in one step, from about {before:.3g} to {after:.3g} at step "
-        f"{steps[first]:g}, and stays there.",
+        f"{steps[first]:g}, and stays there{', where the run was started again' * again}.",
         decided(after, before) or "What was tuned before does not hold after it.",
         "Look at what else happened at this step: a restart, a new reference, another batch or "
         "micro-batch size, another version, a changed setting. A policy that moves by gradient "

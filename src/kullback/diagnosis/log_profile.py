@@ -18,6 +18,9 @@ HELD = 0.6  # share of that step which the medians on either side keep, and whic
 AROUND = 3.0  # and of the noise of either side alone
 STEADY = 0.5  # share of it, at most, by which the two halves of a side differ
 GROWN = 1.5  # times as large is the larger of two levels, at least
+FELL = 0.05  # share of the level before, at most, to which a KL falls that begins anew,
+ANEW = 5  # over so many steps,
+STAYS = 3  # and so many later it is still below half of it
 SIDE = 10  # steps on either side that are compared, and half as many at least
 
 
@@ -31,6 +34,7 @@ class Profile:
             does not count.
         spikes: Places of single steps far above, the next of which is back.
         changes: Places at which the level jumps and stays.
+        resets: Places at which it falls to about 0, and grows from there.
         beyond_twice: Share of steps above twice their running median: there a stop rule at twice
             the level fires by noise.
         below_half: Share of steps below half of it: there a rule at half the level is silent.
@@ -42,6 +46,7 @@ class Profile:
     noise: float
     spikes: tuple[int, ...]
     changes: tuple[int, ...]
+    resets: tuple[int, ...]
     beyond_twice: float
     below_half: float
     negative: float
@@ -72,7 +77,7 @@ def profile(values: np.ndarray) -> Profile:
     if len(held) < FEWEST:
         level = np.full(len(held), np.median(held) if len(held) else np.nan)
         shares = (np.nan, np.nan, float((held < 0).mean()) if len(held) else np.nan)
-        return Profile(level, np.nan, (), (), *shares, int((~finite).sum()))
+        return Profile(level, np.nan, (), (), (), *shares, int((~finite).sum()))
     level = running_median(held)
     noise = _noise(held)
     positive = level > 0
@@ -81,6 +86,7 @@ def profile(values: np.ndarray) -> Profile:
         noise=noise,
         spikes=tuple(int(places[i]) for i in _spikes(held, level, noise)),
         changes=tuple(int(places[i]) for i in _changes(held, noise)),
+        resets=tuple(int(places[i]) for i in _resets(held, noise)),
         beyond_twice=float((positive & (held > 2 * level)).mean()),
         below_half=float((positive & (held < level / 2)).mean()),
         negative=float((held < 0).mean()),
@@ -138,6 +144,18 @@ def _changes(values: np.ndarray, noise: float) -> list[int]:
         steady &= abs(jumps[i]) > AROUND * np.sqrt(2) * max(_noise(before), _noise(after))
         if held and steady and large > GROWN * small:
             found.append(int(i) + 1)
+    return found
+
+
+def _resets(values: np.ndarray, noise: float) -> list[int]:
+    """Steps at which a KL falls to about 0 at once, and is still small a few steps later."""
+    least = CHANGE * np.sqrt(2) * max(noise, _rounding(values))
+    found = []
+    for i in range(ANEW, len(values) - STAYS + 1):
+        before, later = float(np.median(values[i - ANEW : i])), values[i : i + STAYS]
+        fell = later[0] <= FELL * before and later.max() < before / 2 < values[i - 1]
+        if fell and before - later[0] > least:
+            found.append(i)
     return found
 
 

@@ -68,18 +68,27 @@ def series_of(path: str, given: Points, run: str | None) -> tuple[str, dict[str,
         for kept, one in zip(names[point.name], point[2:], strict=True):
             kept.append(one)
     chosen = _chosen(path, list(held), run)
-    made = {}
+    made: dict[str, Series] = {}
+    again: dict[tuple[tuple[float, ...], int], list[str]] = {}
     for name, columns in held[chosen].items():
         steps, values, times = (np.frombuffer(column, np.float64).copy() for column in columns)
-        kept, again = _not_superseded(steps)
-        made[name] = Series(name, steps[kept], values[kept], times[kept])
-        if again:
-            given.notes.append(
-                f"{name} starts again {again} times from an earlier step: the later values count"
-                if again > 1
-                else f"{name} starts again from an earlier step: the later values count"
-            )
+        kept, restarts = _not_superseded(steps)
+        once = kept[_once(steps[kept], values[kept])]
+        made[name] = Series(name, steps[once], values[once], times[once], restarts)
+        if restarts:
+            again.setdefault((restarts, len(steps) - len(kept)), []).append(name)
+    given.notes += [_again(names, *what) for what, names in again.items()]
     return chosen, made
+
+
+def _again(names: list[str], restarts: tuple[float, ...], lost: int) -> str:
+    """What is said of series that go back to an earlier step at the same places."""
+    who = f"{names[0]} starts" if len(names) == 1 else f"{len(names)} series ({names[0]}, …) start"
+    times = f"{len(restarts)} times, last" if len(restarts) > 1 else ""
+    again = " ".join(filter(None, (who, "again", times)))
+    return (
+        f"{again} at step {restarts[-1]:g}: the later values count, and {lost} earlier ones do not"
+    )
 
 
 def _chosen(path: str, runs: list[str], run: str | None) -> str:
@@ -102,13 +111,19 @@ def _few(runs: list[str]) -> str:
     return f"{named} and {len(runs) - NAMED} more" if len(runs) > NAMED else named
 
 
-def _not_superseded(steps: np.ndarray) -> tuple[np.ndarray, int]:
-    """Which points count, in the order of steps, and how often the steps went back."""
-    if len(steps) < 2 or (np.diff(steps) >= 0).all():
-        return np.arange(len(steps)), 0
+def _not_superseded(steps: np.ndarray) -> tuple[np.ndarray, tuple[float, ...]]:
+    """Which points count, in the order of steps, and the steps at which these began again."""
+    back = np.flatnonzero(np.diff(steps) < 0)
+    if not len(back):
+        return np.arange(len(steps)), ()
     lowest_later = np.append(np.minimum.accumulate(steps[::-1])[::-1][1:], np.inf)
-    again = int((np.diff(steps) < 0).sum())
-    return np.flatnonzero(steps < lowest_later), again
+    return np.flatnonzero(steps < lowest_later), tuple(steps[back + 1].tolist())
+
+
+def _once(steps: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Without what was logged twice: the same value at the same step is no second one."""
+    twice = (np.diff(steps) == 0) & (np.diff(values) == 0)
+    return np.flatnonzero(np.append(True, ~twice)) if len(steps) else np.arange(0)
 
 
 def flattened(row: dict[str, object], before: str = "") -> Iterator[tuple[str, object]]:

@@ -69,25 +69,28 @@ def series_of(path: str, given: Points, run: str | None) -> tuple[str, dict[str,
             kept.append(one)
     chosen = _chosen(path, list(held), run)
     made: dict[str, Series] = {}
-    again: dict[tuple[tuple[float, ...], int], list[str]] = {}
+    again: dict[tuple[tuple[float, ...], bool], dict[str, int]] = {}
     for name, columns in held[chosen].items():
         steps, values, times = (np.frombuffer(column, np.float64).copy() for column in columns)
         kept, restarts = _not_superseded(steps)
         once = kept[_once(steps[kept], values[kept])]
         made[name] = Series(name, steps[once], values[once], times[once], restarts)
         if restarts:
-            again.setdefault((restarts, len(steps) - len(kept)), []).append(name)
-    given.notes += [_again(names, *what) for what, names in again.items()]
+            at_start = bool(kept[0] > 0)  # of what was logged before nothing is kept
+            again.setdefault((restarts, at_start), {})[name] = len(steps) - len(kept)
+    given.notes += [_again(*what, lost) for what, lost in again.items()]
     return chosen, made
 
 
-def _again(names: list[str], restarts: tuple[float, ...], lost: int) -> str:
-    """What is said of series that go back to an earlier step at the same places."""
-    who = f"{names[0]} starts" if len(names) == 1 else f"{len(names)} series ({names[0]}, …) start"
-    times = f"{len(restarts)} times, last" if len(restarts) > 1 else ""
-    again = " ".join(filter(None, (who, "again", times)))
+def _again(restarts: tuple[float, ...], at_start: bool, lost: dict[str, int]) -> str:
+    """What is said of series that go back to the same earlier steps, each losing some values."""
+    name, *others = lost
+    who = f"{len(lost)} series ({name}, …) start" if others else f"{name} starts"
+    times = f"{len(restarts)} times, last " if len(restarts) > 1 else ""
+    most = f"{'up to ' if len(set(lost.values())) > 1 else ''}{max(lost.values())}"
     return (
-        f"{again} at step {restarts[-1]:g}: the later values count, and {lost} earlier ones do not"
+        f"{who} again {times}at step {restarts[-1]:g}: the later values count, and {most} earlier "
+        "ones do not" + "; if these are two runs, keep them in two folders" * at_start
     )
 
 

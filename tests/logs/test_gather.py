@@ -39,8 +39,8 @@ def test_series_that_start_again_together_are_told_in_one_note():
     given = Points(points)
     series_of("log", given, None)
     assert given.notes == [
-        "3 series (kl, …) start again at step 1: the later values count, and 2 earlier ones do not; "
-        "if these are two runs, keep them in two folders"
+        "3 series (kl, …) start again at step 1: the later values count, and 2 earlier ones do "
+        "not; if these are two runs, keep them in two folders"
     ]
 
 

@@ -31,8 +31,8 @@ def why_no_log(files: Sequence[str]) -> str:
     if not Path(files[0]).exists():
         return f"{files[0]}: there is no such file or folder; check the path"
     return (
-        f"{files[0]} holds none of TensorBoard, W&B, MLflow, trackio or a Hugging Face trainer, and "
-        "no rows of numbers with a step"
+        f"{files[0]} holds none of TensorBoard, W&B, MLflow, trackio or a Hugging Face trainer, "
+        "and no rows of numbers with a step"
     )
 
 

@@ -112,3 +112,16 @@ def test_what_begins_anew_falls_to_0_and_stays_small():
         spread = 0.01 * np.exp(rng.standard_normal(100))
         cycle = np.tile([0.001, 0.05, 0.11, 0.2], 25) * np.exp(0.1 * rng.standard_normal(100))
         assert profile(signed).resets == profile(spread).resets == profile(cycle).resets == ()
+
+
+@pytest.mark.parametrize("period", [2, 4, 5, 8])
+def test_a_cycle_is_found_and_noise_and_drift_have_none(period):
+    told = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        noise = np.exp(0.2 * rng.standard_normal(80))
+        climb = np.tile(np.linspace(0.05, 0.2, period), 80)[:80] * np.linspace(1, 3, 80) * noise
+        told += profile(climb).cycle == period
+        for other in (noise, rng.standard_normal(80), np.cumsum(rng.standard_normal(80))):
+            assert profile(other).cycle == 0
+    assert told > 190

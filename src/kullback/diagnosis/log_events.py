@@ -205,6 +205,9 @@ def diagnose_noise(series: tuple[Labelled, ...], explained: Collection[str] = ()
             held.wrong_side > WRONG and held.noise > NOISY * level and bool((held.level > 0).any())
         )
         said = f"noise {held.noise:.2g} nats about a level of {level:.2g}"
+        if held.cycle:
+            told = False
+            said += f", but it repeats every {held.cycle} steps: so often each batch may be used"
         checks.append(Check(code, one.name, "failed" if told else "passed", said))
         noisy += [one] * told
     findings = (_noise(noisy),) if noisy else ()

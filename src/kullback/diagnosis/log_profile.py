@@ -21,6 +21,9 @@ GROWN = 1.5  # times as large is the larger of two levels, at least
 FELL = 0.05  # share of the level before, at most, to which a KL falls that begins anew,
 ANEW = 5  # over so many steps,
 STAYS = 3  # and so many later it is still below half of it
+LONGEST = 16  # steps of a cycle, at most,
+TIMES = 5  # which is there so often,
+REPEATS = 0.5  # and makes so much of the variance about a moving mean
 SIDE = 10  # steps on either side that are compared, and half as many at least
 
 
@@ -35,6 +38,7 @@ class Profile:
         spikes: Places of single steps far above, the next of which is back.
         changes: Places at which the level jumps and stays.
         resets: Places at which it falls to about 0, and grows from there.
+        cycle: Steps after which it repeats, as where a batch is used several times; 0 if never.
         beyond_twice: Share of steps above twice their running median: there a stop rule at twice
             the level fires by noise.
         below_half: Share of steps below half of it: there a rule at half the level is silent.
@@ -47,6 +51,7 @@ class Profile:
     spikes: tuple[int, ...]
     changes: tuple[int, ...]
     resets: tuple[int, ...]
+    cycle: int
     beyond_twice: float
     below_half: float
     negative: float
@@ -77,7 +82,7 @@ def profile(values: np.ndarray) -> Profile:
     if len(held) < FEWEST:
         level = np.full(len(held), np.median(held) if len(held) else np.nan)
         shares = (np.nan, np.nan, float((held < 0).mean()) if len(held) else np.nan)
-        return Profile(level, np.nan, (), (), (), *shares, int((~finite).sum()))
+        return Profile(level, np.nan, (), (), (), 0, *shares, int((~finite).sum()))
     level = running_median(held)
     noise = _noise(held)
     positive = level > 0
@@ -87,6 +92,7 @@ def profile(values: np.ndarray) -> Profile:
         spikes=tuple(int(places[i]) for i in _spikes(held, level, noise)),
         changes=tuple(int(places[i]) for i in _changes(held, noise)),
         resets=tuple(int(places[i]) for i in _resets(held, noise)),
+        cycle=_cycle(held),
         beyond_twice=float((positive & (held > 2 * level)).mean()),
         below_half=float((positive & (held < level / 2)).mean()),
         negative=float((held < 0).mean()),
@@ -157,6 +163,20 @@ def _resets(values: np.ndarray, noise: float) -> list[int]:
         if fell and before - later[0] > least:
             found.append(i)
     return found
+
+
+def _cycle(values: np.ndarray) -> int:
+    """The shortest cycle that makes most of what the steps do; 0 if there is none."""
+    size = np.abs(values).max() or 1.0
+    terms = np.log(values) if (values > 0).all() else values / size
+    for period in range(2, min(LONGEST, len(values) // TIMES) + 1):
+        mean = np.convolve(terms, np.full(period, 1 / period), mode="valid")
+        left = terms[period // 2 :][: len(mean)] - mean
+        whole = left[: len(left) // period * period].reshape(-1, period)
+        freedom = (whole.size - 1) / (whole.size - period)
+        if whole.var() > 0 and 1 - freedom * whole.var(axis=0).mean() / whole.var() > REPEATS:
+            return period
+    return 0
 
 
 def _moved_within(side: np.ndarray) -> float:

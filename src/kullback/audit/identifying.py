@@ -312,7 +312,7 @@ def _cost(one: Candidate, sampler: str) -> int:
     cost = _METHOD_COSTS.get(one.method, 5) + _LEVEL_COSTS.get(one.level, 3)
     cost += 2 * (one.unit != "token") + 2 * len(one.clamp.split(", ")) * bool(one.clamp)
     if one.weight:
-        cost += 2 if one.weight == f"{one.p}/{sampler}" else 3
+        cost += 2 if one.weight.removesuffix(" by sequence") == f"{one.p}/{sampler}" else 3
         cost += 2 * one.weight.endswith("by sequence")
         cost += 3 * (one.p in (sampler, "reference", "teacher"))  # nobody weights for these
     elif one.p != sampler:

@@ -22,7 +22,7 @@ _OWN = (
         "k3",
         weight="current/old",
         trainer="GRPOTrainer",
-        aggregation="mean over the tokens of a micro-batch, of all processes; then over micro-batches",
+        aggregation="mean over all tokens of a micro-batch, then over micro-batches",
         use="loss",
         gradient=_OF_TOKENS,
         coefficient="beta",

@@ -152,6 +152,41 @@ def test_a_turned_sign_is_what_somebody_logs():
     assert found.matches[0].scale == -1.0
 
 
+def test_bits_are_told():
+    value = mean(np.nan_to_num(THREE["rollout"] - THREE["reference"])) / np.log(2)
+    found = identify(value, THREE, mask=MASK)
+    assert found.verdict == "one"
+    assert str(found.best) == "k1 of KL(rollout||reference), mean over tokens × 1/ln 2 (bits)"
+
+
+def test_a_forgotten_mask_is_told_where_log_probs_stand_behind_it():
+    behind = -RNG.exponential(1.5, MASK.shape)
+    logs = {role: np.where(MASK, values, behind * RNG.random(MASK.shape)) for role, values in
+            THREE.items()}  # fmt: skip
+    x = logs["reference"] - logs["rollout"]
+    found = identify(float(np.mean(np.expm1(x) - x)), logs, mask=MASK)
+    assert found.verdict == "one"
+    said = "k3 of KL(rollout||reference), mean over every position, masked ones too"
+    assert str(found.best) == said
+    rows = identify(float(-x.sum(axis=1).mean()), logs, mask=MASK).best
+    assert str(rows).endswith("sum of a row, masked positions too, mean over rows")
+    zeros = {role: np.where(MASK, values, 0.0) for role, values in THREE.items()}
+    padded = identify(float(np.mean(zeros["rollout"] - zeros["reference"])), zeros, mask=MASK)
+    assert padded.verdict == "one"  # zeros on both sides: it is the mean over the width
+    assert padded.best
+    assert padded.best.candidate.level == "padded_mean"
+
+
+def test_the_weight_of_a_trainer_comes_first_by_sequence_too():
+    logs = batch("old", "current")
+    logs["reference"] = logs["old"]  # the first step
+    log_w = np.nanmean(logs["current"] - logs["old"], axis=1, keepdims=True)
+    x = logs["reference"] - logs["current"]
+    found = identify(mean(np.nan_to_num(np.exp(log_w) * (np.expm1(x) - x))), logs, mask=MASK).best
+    assert found
+    assert found.candidate.weight == "current/old by sequence"
+
+
 def test_clamps_that_bind_are_found():
     logs = {"old": np.array([[-30.0, -1.0, -0.2]]), "reference": np.array([[-1.0, -1.5, -0.4]])}
     x = np.clip(logs["reference"] - logs["old"], -20, 20)

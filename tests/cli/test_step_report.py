@@ -70,7 +70,10 @@ def test_what_does_not_go_with_a_log_is_refused_in_one_sentence(bad, how, senten
 def test_what_does_not_go_with_a_dump_is_refused(bad):
     done = run(app, ["report", str(kb.demo_path()), "--tokens", "3", "--framework", "verl"])
     assert done.exit_code == 2
-    assert "--framework and --tokens are of step logs" in done.stderr
+    assert "--framework and --tokens are of step logs; " in done.stderr
+    assert "no rows of numbers with a step" in done.stderr
+    done = run(app, ["report", "not/there", "--framework", "verl"])
+    assert done.stderr.endswith("not/there: there is no such file or folder; check the path\n")
     done = run(app, ["report", str(bad), str(kb.demo_path())])
     assert "give one log at a time" in done.stderr
 

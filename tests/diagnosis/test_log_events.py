@@ -105,3 +105,67 @@ def test_one_spike_is_one():
     values = steady()
     values[40] = 3.0
     assert "jumps at a single step" in told(values)["mean-owned-by-few"].claim
+
+
+def test_a_kl_of_rounding_alone_is_0():
+    rounding = 3e-9 * np.random.default_rng(0).standard_normal(40)
+    one = told(rounding)["precision-floor"]
+    assert "0 but for rounding" in one.claim
+    assert set(told(rounding)) == {"precision-floor"}
+    assert "precision-floor" not in told(np.abs(rounding) + 1e-6)
+
+
+def test_a_kl_that_is_0_to_the_end_says_since_when():
+    values = steady()
+    values[1], values[30:] = 89.0, 0.0
+    found = told(values)
+    assert set(found) == {"precision-floor"}
+    one = found["precision-floor"]
+    assert one.where == ("step 30",)
+    assert "from step 30 to the end, 70 of 100 steps" in one.claim
+    assert "up to 89" in one.claim
+    assert "entropy" in one.advice
+    values[30:90] = 0.02
+    assert "precision-floor" not in told(values)  # a tenth at least
+
+
+def test_what_two_series_do_at_one_step_is_told_once():
+    values = steady()
+    values[50] = 0.5
+    log = kb.StepLog.of({"losses/approx_kl": values, "losses/old_approx_kl": values * 1.1})
+    [one] = kb.judge_log(log, framework="cleanrl").findings
+    assert one.code == "mean-owned-by-few"
+    assert one.claim.endswith(" So does losses/old_approx_kl there.")
+
+
+def test_a_reference_that_is_replaced_is_told_as_that():
+    values = np.tile(np.linspace(0, 0.03, 25), 4)
+    found = told(values, "kl", "trl/GRPO")
+    assert set(found) == {"level-changed"}
+    one = found["level-changed"]
+    assert one.where == ("step 25", "step 50", "step 75")
+    assert "has become the policy itself" in one.claim
+    assert "(if it is a KL to the reference)" in told(values, "my_kl")["level-changed"].claim
+    assert "has become" not in told(values, "actor/ppo_kl")["level-changed"].claim
+
+
+def test_a_restart_is_named_where_the_level_changes():
+    values = np.concatenate([steady(steps=60), 5 * steady(steps=60)[1:]])
+    steps, times = np.arange(len(values), dtype=float), np.full(len(values), np.nan)
+    for restarts, said in (((), "stays there."), ((60.0,), "where the run was started again.")):
+        series = kb.Series(NAME, steps, values, times, restarts)
+        found = kb.judge_log(kb.StepLog("log", "CSV", "", {NAME: series}), framework="verl")
+        [one] = [one for one in found.findings if one.code == "level-changed"]
+        assert one.claim.endswith(said)
+    values[60:] = np.linspace(0, 0.01, len(values) - 60)
+    series = kb.Series(NAME, steps, values, times, (60.0,))
+    [one] = kb.judge_log(kb.StepLog("log", "CSV", "", {NAME: series}), framework="verl").findings
+    assert "At step 60 the run was started again." in one.claim
+
+
+def test_a_cycle_is_no_noise():
+    """As where every batch is used four times."""
+    rng = np.random.default_rng(0)
+    cycle = np.tile([0.03, 0.05, 0.11, 0.2], 20) * np.exp(0.1 * rng.standard_normal(80))
+    cycle[0] = 0.0
+    assert told(cycle) == {}

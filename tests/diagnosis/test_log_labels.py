@@ -47,6 +47,16 @@ def test_negative_values_exclude_what_cannot_be():
     assert "not " in found.said
 
 
+def test_trainers_of_one_framework_are_told_apart():
+    found = one("kl", -0.5, "trl")
+    assert found is not None
+    assert found.said.startswith("k1 of KL(old||reference) (trl); not k3 of KL(current||reference)")
+    assert "(trl GRPOTrainer, trl GMPOTrainer)" in found.said
+    both = one("kl", 0.5, "trl")
+    assert both is not None
+    assert "k1 of KL(old||reference) (trl RLOOTrainer)" in both.said
+
+
 def test_settings_may_make_of_an_entry_one_that_can():
     found = one("actor/kl_loss", -0.5, "verl")
     assert found is not None

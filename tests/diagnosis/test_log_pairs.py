@@ -98,7 +98,23 @@ def test_sums_of_k1_and_k3_that_differ_are_told():
     assert not one.accuses
     doubled = names | {"rollout_corr/kl": 2 * KL + noise / 5}
     [one] = kb.judge_log(kb.StepLog.of(doubled), framework="verl").findings
-    assert "near 2 in every quarter" in one.claim
+    assert "Their ratio is 2 ±" in one.claim
+
+
+def test_what_is_doubled_under_noise_is_told_and_not_accused():
+    """Ten per cent at each step: no ratio is stuck."""
+    for seed in range(20):
+        noise = 1 + 0.1 * np.random.default_rng(seed).standard_normal(STEPS)
+        names = {"rollout_corr/k3_kl": KL, "train/k3_kl": 2 * KL * noise}
+        [one] = kb.judge_log(kb.StepLog.of(names), framework="verl").findings
+        assert one.code == "holes-suspected"
+        assert not one.accuses
+        assert "so one can be scaled too" in one.claim or abs(one.numbers["ratio"] - 0.5) > 0.005
+        assert "added once per micro-batch" in one.advice
+        once = names | {"train/k3_kl": KL * noise}
+        assert not kb.judge_log(kb.StepLog.of(once), framework="verl").findings
+        other = {"rollout_corr/k3_kl": KL, "val/k3_kl": 2 * KL * noise}
+        assert not kb.judge_log(kb.StepLog.of(other), framework="verl").findings
 
 
 def test_few_steps_are_no_ratio():

@@ -160,3 +160,16 @@ def test_a_mean_length_is_enough_where_every_step_is_negative():
     assert found.code == "negative-beyond-chance"
     assert found.numbers["tokens"] == pytest.approx(128 * 200)
     assert "one sequence a step: with equally many in each it is less yet" in found.claim
+
+
+def test_a_name_that_another_trainer_cannot_have_below_0_is_said():
+    values = np.full(20, 0.05)
+    values[7] = -0.01
+    log = kb.StepLog.of({"train/kl": values})
+    checks = kb.judge_log(log, framework="trl").diagnosis.checks
+    [one] = [one for one in checks if one.code == "sign-impossible"]
+    assert one.status == "not-possible"
+    assert "(--framework trl/GRPOTrainer)" in one.reason
+    [wrong] = kb.judge_log(log, framework="trl/GRPO").findings
+    assert wrong.claim.endswith("and k3 of KL(current||reference) ~ old (trl) cannot be.")
+    assert not [one for one in kb.judge_log(log).diagnosis.checks if one.code == "sign-impossible"]

@@ -88,3 +88,40 @@ def test_a_run_that_grows_has_no_new_level():
         np.maximum(0, np.arange(200) - 120) / 8 + 0.1 * rng.standard_normal(200)
     )
     assert profile(growing).changes == ()
+
+
+def test_what_explodes_or_repeats_has_no_new_level():
+    told = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        exploding = 0.02 * np.exp(np.linspace(0, 5, 60) + 0.3 * rng.standard_normal(60))
+        told += profile(exploding).changes != ()
+        cycle = np.tile([0.01, 0.05, 0.11, 0.2], 15) * np.exp(0.1 * rng.standard_normal(60))
+        cycle[:4] *= 3
+        assert profile(cycle).changes == ()
+    assert told < 10
+
+
+def test_what_begins_anew_falls_to_0_and_stays_small():
+    rng = np.random.default_rng(0)
+    climb = np.linspace(0, 0.03, 20) * np.exp(0.1 * rng.standard_normal((4, 20)))
+    assert profile(climb.reshape(-1)).resets == (20, 40, 60)
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        signed = 0.01 + 0.01 * rng.standard_normal(100)
+        spread = 0.01 * np.exp(rng.standard_normal(100))
+        cycle = np.tile([0.001, 0.05, 0.11, 0.2], 25) * np.exp(0.1 * rng.standard_normal(100))
+        assert profile(signed).resets == profile(spread).resets == profile(cycle).resets == ()
+
+
+@pytest.mark.parametrize("period", [2, 4, 5, 8])
+def test_a_cycle_is_found_and_noise_and_drift_have_none(period):
+    told = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        noise = np.exp(0.2 * rng.standard_normal(80))
+        climb = np.tile(np.linspace(0.05, 0.2, period), 80)[:80] * np.linspace(1, 3, 80) * noise
+        told += profile(climb).cycle == period
+        for other in (noise, rng.standard_normal(80), np.cumsum(rng.standard_normal(80))):
+            assert profile(other).cycle == 0
+    assert told > 190

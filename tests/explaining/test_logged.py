@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kullback.diagnosis import log_coefficients, log_events, log_pairs
+from kullback.diagnosis import log_coefficients, log_distance, log_events, log_pairs
 from kullback.diagnosis.finding import CODES
 from kullback.explaining.logged import LOGGED
 
@@ -26,6 +26,7 @@ def test_thresholds_are_those_of_the_code_that_tells():
         "unit-or-scale": f"up to {log_pairs.LARGEST}",
         "holes-suspected": f"{log_pairs.ERRORS:g} standard errors",
         "controller-saturated": f"{log_coefficients.FOLD:g} times the first",
+        "far-apart": f"{log_distance.FAR:g} nat per token",
         "noise-above-signal": f"More than {log_events.WRONG:.0%}",
     }.items():
         assert threshold in LOGGED[code].test, code

@@ -48,7 +48,7 @@ def test_several_files_of_a_run_are_one(events, tmp_path):
     log = read_log(tmp_path)
     assert log.run == "."
     assert log.steps == 12
-    assert "starts again" in log.notes[0]
+    assert "start again at step 1" in log.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -17,14 +17,38 @@ def test_after_a_restart_the_later_values_count():
     _, made = series_of("log", points, None)
     assert made["kl"].steps.tolist() == [1, 2, 3, 4, 5]
     assert made["kl"].values.tolist() == [0, 1, 4, 5, 6]
-    assert points.notes == ["kl starts again from an earlier step: the later values count"]
+    assert points.notes == [
+        "kl starts again at step 3: the later values count, and 2 earlier ones do not"
+    ]
+    assert made["kl"].restarts == (3.0,)
 
 
 def test_two_restarts_are_counted():
     points = of(1, 2, 1, 2, 1)
     _, made = series_of("log", points, None)
     assert made["kl"].values.tolist() == [4]
-    assert "2 times" in points.notes[0]
+    assert "2 times, last at step 1" in points.notes[0]
+
+
+def test_series_that_start_again_together_are_told_in_one_note():
+    points = [
+        Point("", name, step, i, math.nan)
+        for i, step in enumerate((1, 2, 1, 2))
+        for name in ("kl", "loss", "reward")
+    ]
+    given = Points(points)
+    series_of("log", given, None)
+    assert given.notes == [
+        "3 series (kl, …) start again at step 1: the later values count, and 2 earlier ones do "
+        "not; if these are two runs, keep them in two folders"
+    ]
+
+
+def test_the_same_value_twice_at_one_step_is_one():
+    points = Points([Point("", "kl", step, 0.5, math.nan) for step in (1, 1, 2)])
+    _, made = series_of("log", points, None)
+    assert made["kl"].steps.tolist() == [1, 2]
+    assert made["kl"].restarts == ()
 
 
 def test_a_step_that_is_logged_twice_stays():

@@ -49,6 +49,14 @@ def test_a_line_that_is_still_written_is_left_out(tmp_path):
     assert log.notes == ("log.jsonl ends within a line: it may still be written",)
 
 
+@pytest.mark.parametrize(("last", "steps"), [("3,0.", 3), ("3", 2), ("", 2)])
+def test_of_a_table_that_is_still_written_the_last_row_is_doubted(tmp_path, last, steps):
+    log = read_log(written(tmp_path, "log.csv", f"step,kl\n1,0.5\n2,0.25\n{last}"))
+    assert log.steps == steps
+    said = ("log.csv ends within a line: its last number may be cut",)
+    assert log.notes == (said if last else ())
+
+
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [

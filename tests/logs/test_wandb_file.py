@@ -83,3 +83,23 @@ def test_damage_is_found_by_its_checksum(data, tmp_path):
     (tmp_path / "run.wandb").write_bytes(damaged)
     with pytest.raises(DumpError, match=r"byte \d+: a record does not fit its checksum"):
         read_log(tmp_path / "run.wandb")
+
+
+def test_the_step_is_what_was_defined_as_the_step(data, tmp_path):
+    """As a trainer of transformers does: ``define_metric("*", step_metric=…)``."""
+    head = (data / "run-first.wandb").read_bytes()[:7]
+    defined = field(12, field(2, b"*") + field(4, b"train/global_step"))
+    rows = [
+        history(0, other=1.0),  # before any: rows are counted
+        history(1, **{"train/global_step": 0, "profiling/time": 0.5}),
+        history(2, **{"train/global_step": 10, "train/kl": 0.25}),
+        history(3, other=2.0),  # the last one holds
+        history(4, **{"train/global_step": 20, "train/kl": 0.5}),
+    ]
+    path = tmp_path / "run.wandb"
+    path.write_bytes(framed([defined, *rows], head))
+    log = read_log(path)
+    assert log["train/kl"].steps.tolist() == [10.0, 20.0]
+    assert log["other"].steps.tolist() == [0.0, 10.0]
+    path.write_bytes(framed(rows, head))
+    assert read_log(path)["train/kl"].steps.tolist() == [2.0, 4.0]

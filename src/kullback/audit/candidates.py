@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kullback.columns import Columns
+from kullback.columns import Columns, is_sentinel
 from kullback.formulas import k_family
 from kullback.levels import segment_sums
 
@@ -39,6 +39,8 @@ LEVELS = (
     "mean of micro-batches",
     "mean over sequences",
 )
+# Where nobody took the mask: what else a level is then called.
+FORGOTTEN = {"token_mean": "every position", "sequence_sum": "every position of a row"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Candidate:
         method: A name of ``METHODS``, or ``exact``.
         p: The role whose expectation it is said to be.
         q: The other.
-        level: How tokens become one number, a name of ``LEVELS``.
+        level: How tokens become one number, a name of ``LEVELS`` or ``FORGOTTEN``.
         weight: The factor of a token: ``p/SAMPLER``; or its geometric mean over the sequence,
             ``p/SAMPLER by sequence``.
         clamp: What is held constant: ``log-ratio at 20``, ``term at 10``, ``weighted term at 10``,
@@ -84,6 +86,7 @@ class Tokens(NamedTuple):
         lengths: How many count in each sequence.
         width: Positions of the longest sequence, counted or not.
         microbatches: Where each micro-batch ends, in sequences; empty if none are known.
+        every: Those of every position, counted or not; None where no number stands there.
     """
 
     log_probs: Mapping[str, Array]
@@ -91,6 +94,7 @@ class Tokens(NamedTuple):
     lengths: NDArray[np.int64]
     width: int
     microbatches: tuple[int, ...] = ()
+    every: Tokens | None = None
 
 
 def counted(columns: Columns, microbatches: int | Sequence[int] | None = None) -> Tokens:
@@ -115,7 +119,24 @@ def counted(columns: Columns, microbatches: int | Sequence[int] | None = None) -
     exact = {name: values[mask].astype(np.float64) for name, values in columns.exact.items()}
     lengths = segment_sums(mask.astype(np.float64), columns.lengths).astype(np.int64)
     width = int(columns.lengths.max())
-    return Tokens(log_probs, exact, lengths, width, _ends(microbatches, len(lengths)))
+    every = _every(columns, width)
+    return Tokens(log_probs, exact, lengths, width, _ends(microbatches, len(lengths)), every)
+
+
+def _every(columns: Columns, width: int) -> Tokens | None:
+    """The tokens as if all counted, of the roles that have a log-prob at each.
+
+    None where that says nothing new: no two roles differ where the mask is 0.
+    """
+    there = {
+        role: values.astype(np.float64)
+        for role, values in columns.log_probs.items()
+        if np.isfinite(values).all() and not is_sentinel(values).any()
+    }
+    masked = [values[~columns.mask] for values in there.values()]
+    if not any((values != masked[0]).any() for values in masked):
+        return None
+    return Tokens(there, {}, columns.lengths, width)
 
 
 def _ends(microbatches: int | Sequence[int] | None, sequences: int) -> tuple[int, ...]:
@@ -141,6 +162,11 @@ def candidates(tokens: Tokens) -> Iterator[Valued]:
             for weight, factor in _weights(method, p, tokens):
                 for clamp, terms in _clamped(method, x, factor):
                     yield from _at_levels(Candidate(method, p, q, "", weight, clamp), terms, tokens)
+    if tokens.every is not None:
+        for one in candidates(tokens.every):
+            level = FORGOTTEN.get(one.candidate.level)
+            if level and one.candidate.unit == "token":
+                yield one._replace(candidate=replace(one.candidate, level=level))
     for question, values in tokens.exact.items():
         p, _, q = question.removeprefix("KL(").partition(")")[0].partition("||")
         yield from _at_levels(Candidate("exact", p, q, ""), values, tokens)

@@ -89,6 +89,8 @@ _LEVEL_WORDS = {
     "sum": "sum over all tokens",
     "padded_mean": "over all positions",
     "sum over the width": "sum over all tokens, over the longest sequence",
+    "every position": "mean over every position, masked ones too",
+    "every position of a row": "sum of a row, masked positions too, mean over rows",
 }
 
 
@@ -175,9 +177,10 @@ def identify(
 
     Every method (k1, k2, k3, |log r|, r log r − (r − 1), r, a k3 of a ratio, the exact column) is
     tried with every pair of roles both ways, without a weight and with each that the roles allow,
-    with the clamps of the trainers where they bind, at every level, and times 1, 2, ½, the number
-    of micro-batches, what is given, their inverses, and −1. Nothing is estimated: a match says
-    what the number is, and not whether that is a KL. What has few digits is matched by much; so
+    with the clamps of the trainers where they bind, at every level, with the mask forgotten where
+    the masked positions hold log-probs, and times 1, 2, ½, the number of micro-batches, what is
+    given, their inverses, 1/ln 2 (bits), and −1. Nothing is estimated: a match says what the number
+    is, and not whether that is a KL. What has few digits is matched by much; so
     all matches are given, the simplest first, with how many fit by chance.
 
     Args:
@@ -269,7 +272,7 @@ def _read(value: float | str) -> tuple[float, float]:
 
 def _scales(microbatches: int, coefficients: Iterable[float]) -> list[tuple[float, str, int]]:
     """Each factor, what it is called, and how far-fetched it is."""
-    found = {1.0: ("", 0), 2.0: ("", 3), 0.5: ("", 3)}
+    found = {1.0: ("", 0), 2.0: ("", 3), 0.5: ("", 3), 1 / math.log(2): ("1/ln 2 (bits)", 3)}
     if microbatches > 1:
         found[1 / microbatches] = ("1/micro-batches", 2)
         found[float(microbatches)] = ("micro-batches", 2)
@@ -304,7 +307,8 @@ _METHOD_COSTS = {
     "r log r - (r - 1)": 4,
     "r": 4,
 }
-_LEVEL_COSTS = {"token_mean": 0, "sequence_sum": 1, "sequence_mean": 1, "mean of micro-batches": 2}
+_LEVEL_COSTS = {"token_mean": 0, "sequence_sum": 1, "sequence_mean": 1, "mean of micro-batches": 2,
+                "every position": 2}  # fmt: skip
 
 
 def _cost(one: Candidate, sampler: str) -> int:
@@ -312,7 +316,7 @@ def _cost(one: Candidate, sampler: str) -> int:
     cost = _METHOD_COSTS.get(one.method, 5) + _LEVEL_COSTS.get(one.level, 3)
     cost += 2 * (one.unit != "token") + 2 * len(one.clamp.split(", ")) * bool(one.clamp)
     if one.weight:
-        cost += 2 if one.weight == f"{one.p}/{sampler}" else 3
+        cost += 2 if one.weight.removesuffix(" by sequence") == f"{one.p}/{sampler}" else 3
         cost += 2 * one.weight.endswith("by sequence")
         cost += 3 * (one.p in (sampler, "reference", "teacher"))  # nobody weights for these
     elif one.p != sampler:

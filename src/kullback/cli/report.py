@@ -13,7 +13,7 @@ from kullback.cli import options
 from kullback.cli.delivery import deliver
 from kullback.cli.failing import fail, grave_findings, is_grave, one_sentence, require_place
 from kullback.cli.reading import axes_of, columns_by_role, opened, progress
-from kullback.cli.step_report import is_log, report_log
+from kullback.cli.step_report import is_log, report_log, why_no_log
 
 if TYPE_CHECKING:
     from kullback.dumps import Dump
@@ -112,7 +112,7 @@ def report(
                 files[0], framework=framework, tokens=tokens, run=run, html=html, json=json
             )
             sys.exit(bool(fail_on and grave_findings(said, fail_on)))
-        _require_none(about_log, "of step logs, and this is a dump")
+        _require_none(about_log, f"of step logs; {why_no_log(files)}")
         if demo:
             found = demo_report(asked, by=axes, policies=policies, jobs=jobs)
         else:

@@ -22,6 +22,20 @@ def is_log(files: Sequence[str]) -> bool:
     return bool(logs)
 
 
+def why_no_log(files: Sequence[str]) -> str:
+    """Why what is named is not read as a step log, as a sentence goes on."""
+    from pathlib import Path
+
+    if not files:
+        return "--demo is a dump"
+    if not Path(files[0]).exists():
+        return f"{files[0]}: there is no such file or folder; check the path"
+    return (
+        f"{files[0]} holds none of TensorBoard, W&B, MLflow, trackio or a Hugging Face trainer, "
+        "and no rows of numbers with a step"
+    )
+
+
 def report_log(
     path: str,
     *,

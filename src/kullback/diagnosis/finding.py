@@ -66,6 +66,7 @@ CODES = {
     "penalty-not-used": Code("a KL is logged, and its coefficient is 0", False, "log"),
     "noise-above-signal": Code("a logged KL is mostly noise from step to step", False, "log"),
     "level-changed": Code("a logged KL changes its level in one step", False, "log"),
+    "far-apart": Code("a logged KL is above a nat per token", False, "log"),
 }
 
 

@@ -88,12 +88,21 @@ def judge_log(
     said, framework = framework, framework or guessed(log)
     series, counted = labelled(log, framework), tokens_of(log, tokens)
     signs = diagnose_signs(series, counted, named=framework is not None)
-    wrong = {one.subject for one in signs.checks if one.status == "failed"}
+    events = diagnose_events(series, counted)
     diagnosis = (
         signs
-        + diagnose_pairs(log, series, wrong)
+        + diagnose_pairs(log, series, _failed(signs))
         + diagnose_coefficients(series)
-        + sum((diagnose_events(one) for one in series), Diagnosis())
-        + diagnose_noise(series)
+        + events
+        + diagnose_noise(series, _failed(events, "far-apart", "precision-floor"))
     )
     return JudgedLog(log, series, counted, framework, said is None and bool(framework), diagnosis)
+
+
+def _failed(found: Diagnosis, *codes: str) -> set[str]:
+    """The series of which something was found, of these codes or of any."""
+    return {
+        one.subject
+        for one in found.checks
+        if one.status == "failed" and (not codes or one.code in codes)
+    }

@@ -2,29 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
+
 import numpy as np
 
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
-from kullback.diagnosis.log_labels import Labelled
-from kullback.diagnosis.log_profile import FEWEST, NEIGHBORS, SPIKE
+from kullback.diagnosis.log_distance import diagnose_distance
+from kullback.diagnosis.log_labels import ROUNDED, Labelled
+from kullback.diagnosis.log_profile import BACK, FEWEST, NEIGHBORS, SPIKE
+from kullback.diagnosis.log_tokens import Tokens
 
 FROM_START = 0.05  # nats per token at the first step that no rounding of two passes makes
 PER_SEQUENCE = 1.0  # and nats per sequence
 WRONG = 0.2  # share of steps on the wrong side from which noise is told
-NAMED = 5  # steps that a finding names
+NOISY = 0.4  # and the noise, as a share of the level: what only drifts or repeats has less
+NAMED = 5  # steps, or series, that a finding names
+ZEROS = 0.1  # share of the steps, the last ones, from which a KL of 0 is told
+AT_A_STEP = (
+    "mean-owned-by-few",
+    "level-changed",
+    "far-apart",
+)  # told once for all series that do it there
 
 
-def diagnose_events(one: Labelled) -> Diagnosis:
-    """What is told of one KL series; none of it accuses anybody."""
+def diagnose_events(series: tuple[Labelled, ...], tokens: Tokens | None = None) -> Diagnosis:
+    """What is told of each KL series; none of it accuses anybody.
+
+    What several series do at one step is told once.
+    """
+    found, told = Diagnosis(), []
+    for one in series:
+        made = _of_one(one, tokens)
+        for finding in made.findings:
+            twin = next((i for i, (_, first) in enumerate(told) if _is_twin(finding, first)), None)
+            if twin is None:
+                told.append(([], finding))
+            else:
+                told[twin][0].append(one.name)
+        found += Diagnosis((), made.checks)
+    return found + Diagnosis(tuple(_with(names, finding) for names, finding in told))
+
+
+def _is_twin(finding: Finding, first: Finding) -> bool:
+    return finding.code in AT_A_STEP and finding.code == first.code and bool(
+        set(finding.where) & set(first.where)
+    )  # fmt: skip
+
+
+def _with(names: list[str], finding: Finding) -> Finding:
+    """The finding, and who does the same there."""
+    if not names:
+        return finding
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    do = "does" if len(names) == 1 else "do"
+    claim = f"{finding.claim} So {do} {', '.join(names[:NAMED])}{more} there."
+    return replace(finding, claim=claim)
+
+
+def _of_one(one: Labelled, tokens: Tokens | None) -> Diagnosis:
     found = _not_finite(one)
     if one.kind != "kl":
         return found
-    if len(one.series.values) >= FEWEST and not one.series.values.any():
-        return found + _always_zero(one)
+    if floor := _at_zero(one):
+        return found + floor
     found += _start(one)
-    if np.isfinite(one.profile.noise):
-        return found + _spikes(one) + _changes(one)
-    return found
+    apart = diagnose_distance(one, tokens)
+    anew = _resets(one)
+    found += apart + anew
+    if apart.findings or not np.isfinite(one.profile.noise):  # it explains what the steps do
+        return found
+    return found + _spikes(one) + (Diagnosis() if anew.findings else _changes(one))
 
 
 def _not_finite(one: Labelled) -> Diagnosis:
@@ -51,32 +99,60 @@ def _not_finite(one: Labelled) -> Diagnosis:
     return Diagnosis.failed(finding, one.name, f"{len(places)} are none")
 
 
-def _always_zero(one: Labelled) -> Diagnosis:
-    """A KL between two things that are one, or a number that nobody computed."""
-    count = len(one.series.values)
+_NOTHING = (
+    ", and two policies that differ are never that near: both sides are one evaluation of the same "
+    "weights, or nothing was computed."
+)
+_COLLAPSED = ": nothing moves any more (before, it was up to {:.3g})."
+_LOOK = (
+    "Of an update (approx_kl, ppo_kl) it is 0 where each batch has one minibatch and one epoch, by "
+    "construction: compare with the rollout's log-probs, or after the step. Of a KL to the "
+    "reference look whether the reference is the policy itself (an adapter that is not switched "
+    "off, one module for both), and whether its coefficient is 0."
+)
+_LOOK_AT_END = (
+    "Look at the entropy: it is 0 where the policy has collapsed to one choice. Else look at the "
+    "learning rate, the norm of the gradient, and whether the reference has become the policy."
+)
+
+
+def _at_zero(one: Labelled) -> Diagnosis | None:
+    """A KL that is 0 to the end: between two things that are one, or that nobody computed."""
+    values = one.series.values
+    apart = np.flatnonzero(~(np.abs(values) <= ROUNDED))
+    begins = int(apart[-1]) + 1 if len(apart) else 0
+    count, whole = len(values) - begins, not begins
+    if count < max(FEWEST, ZEROS * len(values)):
+        return None
+    largest = float(np.abs(values[begins:]).max())
+    size = f"0 but for rounding ({largest:.2g} at most)" if largest else "exactly 0"
+    since = f"at all {count} steps" if whole else f"from step {one.series.steps[begins]:g} to the "
+    since += "" if whole else f"end, {count} of {len(values)} steps"
     finding = Finding(
         "precision-floor",
         "note",
         "certain",
-        f"{one.name} is exactly 0 at all {count} steps, and two policies that differ are never "
-        "that near: both sides are one evaluation of the same weights, or nothing was computed.",
+        f"{one.name} is {size} {since}"
+        + (_NOTHING if whole else _COLLAPSED.format(np.nanmax(np.abs(values[:begins])))),
         "No limit, target or stop rule for it ever acts.",
-        "Of an update (approx_kl, ppo_kl) it is 0 where each batch has one minibatch and one "
-        "epoch, by construction: compare with the rollout's log-probs, or after the step. Of a KL "
-        "to the reference look whether the reference is the policy itself (an adapter that is not "
-        "switched off, one module for both), and whether its coefficient is 0.",
-        numbers={"steps": count},
+        _LOOK if whole else _LOOK_AT_END,
+        numbers={"steps": count, "largest": largest},
+        where=() if whole else (f"step {one.series.steps[begins]:g}",),
     )
-    said = f"0 at all {count} steps"
-    return Diagnosis.failed(finding, one.name, said)
+    return Diagnosis.failed(finding, one.name, f"{size} {since}")
+
+
+def _to_reference(one: Labelled) -> tuple[bool, bool]:
+    """Whether it is a KL to the reference, and whether it can be one."""
+    may = any(metric.q == "reference" for metric in one.metrics) or "ref" in one.name.lower()
+    return one.agreed("q") == "reference", may
 
 
 def _start(one: Labelled) -> Diagnosis:
     """The first value of a KL to the reference, where the log begins at the beginning."""
     code, steps = "reference-not-start", one.series.steps
     finite = np.flatnonzero(np.isfinite(one.series.values))
-    certain = one.agreed("q") == "reference"
-    may = any(metric.q == "reference" for metric in one.metrics) or "ref" in one.name.lower()
+    certain, may = _to_reference(one)
     if not (certain or may) or not len(finite):
         return Diagnosis()
     if steps[0] > 1 or finite[0] > 0:
@@ -88,7 +164,7 @@ def _start(one: Labelled) -> Diagnosis:
     unit = "sequence" if per_sequence else "token"
     noise = one.profile.noise if np.isfinite(one.profile.noise) else 0.0
     said = f"{first:.3g} nats per {unit} at step {steps[0]:g}"
-    if first <= max(floor, 3 * noise):
+    if first <= max(floor, BACK * noise):
         return Diagnosis.passed(code, one.name, said)
     finding = Finding(
         code,
@@ -106,19 +182,30 @@ def _start(one: Labelled) -> Diagnosis:
     return Diagnosis.failed(finding, one.name, said)
 
 
-def diagnose_noise(series: tuple[Labelled, ...]) -> Diagnosis:
-    """Of all KL series those that are mostly noise, in one finding."""
+def diagnose_noise(series: tuple[Labelled, ...], explained: Collection[str] = ()) -> Diagnosis:
+    """Of all KL series those that are mostly noise, in one finding.
+
+    Args:
+        series: The series, labelled.
+        explained: Those of which something was found that explains how they move.
+    """
     code, checks, noisy = "noise-above-signal", [], []
     for one in series:
         held = one.profile
-        if one.kind != "kl":
+        if one.kind != "kl" or one.name in explained:
             continue
         if not np.isfinite(held.noise):
             said = f"{len(held.level)} steps, and {FEWEST} are needed"
             checks.append(Check(code, one.name, "not-possible", said))
             continue
-        told = held.wrong_side > WRONG and bool(np.any(held.level > 0))
-        said = f"noise {held.noise:.2g} nats about a level of {np.median(held.level):.2g}"
+        level = float(np.median(held.level))
+        told = (
+            held.wrong_side > WRONG and held.noise > NOISY * level and bool((held.level > 0).any())
+        )
+        said = f"noise {held.noise:.2g} nats about a level of {level:.2g}"
+        if held.cycle:
+            told = False
+            said += f", but it repeats every {held.cycle} steps: so often each batch may be used"
         checks.append(Check(code, one.name, "failed" if told else "passed", said))
         noisy += [one] * told
     findings = (_noise(noisy),) if noisy else ()
@@ -185,12 +272,44 @@ def _counted(steps: int) -> str:
     return "a single step" if steps == 1 else f"{steps} single steps"
 
 
+def _resets(one: Labelled) -> Diagnosis:
+    """Where a KL to the reference begins anew: the reference has become the policy."""
+    places = one.profile.resets
+    certain, may = _to_reference(one)
+    if not places or (one.metrics and not may):
+        return Diagnosis()
+    steps = [one.series.steps[i] for i in places]
+    before = float(np.nanmedian(one.series.values[max(0, places[0] - NEIGHBORS) : places[0]]))
+    named = ", ".join(f"{step:g}" for step in steps[:NAMED])
+    more = f" and {len(steps) - NAMED} more" if len(steps) > NAMED else ""
+    again = [step for step in steps if step in one.series.restarts]
+    restart = f" At step {again[0]:g} the run was started again." if again else ""
+    finding = Finding(
+        "level-changed",
+        "note",
+        "likely",
+        f"{one.name} falls to about 0 at once, from about {before:.3g}, and grows from there: at "
+        f"step{'s' * (len(steps) > 1)} {named}{more}. What it is held against has become the "
+        f"policy itself{'' if certain else ' (if it is a KL to the reference)'}.{restart}",
+        "What the policy has moved until then is in no later value: its distance from where it "
+        "started is larger than the log says.",
+        "If the reference is replaced on purpose (sync_ref_model, a reference that follows the "
+        "policy), add up what was lost, or log the KL to the first reference beside it. If the run "
+        "was started again, give it the first reference, and not its checkpoint.",
+        numbers={"before": before, "resets": len(steps)},
+        where=tuple(f"step {step:g}" for step in steps[:NAMED]),
+    )
+    said = f"about 0 again at {len(steps)} steps"
+    return Diagnosis.failed(finding, one.name, said)
+
+
 def _changes(one: Labelled) -> Diagnosis:
     code, places = "level-changed", one.profile.changes
     if not places:
         said = "its level changes in no single step"
         return Diagnosis.passed(code, one.name, said)
     values, steps, first = one.series.values, one.series.steps, places[0]
+    again = steps[first] in one.series.restarts
     before = float(np.nanmedian(values[max(0, first - NEIGHBORS) : first]))
     after = float(np.nanmedian(values[first : first + NEIGHBORS]))
     finding = Finding(
@@ -198,11 +317,11 @@ def _changes(one: Labelled) -> Diagnosis:
         "note",
         "likely",
         f"{one.name} changes its level in one step, from about {before:.3g} to {after:.3g} at step "
-        f"{steps[first]:g}, and stays there.",
+        f"{steps[first]:g}, and stays there{', where the run was started again' * again}.",
         decided(after, before) or "What was tuned before does not hold after it.",
         "Look at what else happened at this step: a restart, a new reference, another batch or "
         "micro-batch size, another version, a changed setting. A policy that moves by gradient "
-        "steps drifts instead.",
+        "steps drifts instead, unless one of them is far too large.",
         numbers={"before": before, "after": after, "changes": len(places)},
         where=tuple(f"step {steps[i]:g}" for i in places[:NAMED]),
     )

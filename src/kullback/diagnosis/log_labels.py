@@ -63,6 +63,11 @@ class Labelled:
         return bool(_NEVER.search(self.name))
 
     @property
+    def asked(self) -> str:
+        """What its name is said to be, whether its values fit that or not; empty if unknown."""
+        return _which(self.known)
+
+    @property
     def said(self) -> str:
         """What it is, in one line: methods, questions and frameworks."""
         if not self.known and self.never_negative:
@@ -70,7 +75,7 @@ class Labelled:
         if not self.known:
             return "not in the dictionary: called a KL by its name alone"
         if not self.metrics:
-            return f"by its name {_which(self.excluded)}, which its values do not fit"
+            return f"by its name {self.asked}, which its values do not fit"
         said = _which(self.metrics)
         return f"{said}; not {_which(self.excluded)}" if self.excluded else said
 
@@ -78,13 +83,16 @@ class Labelled:
 def _which(metrics: tuple[Metric, ...]) -> str:
     """The entries, those of one meaning together."""
     meanings: dict[str, list[str]] = {}
+    trainers = {(one.framework, one.trainer) for one in metrics}
+    several = Counter(framework for framework, _ in trainers)
     for one in metrics:
         asked = one.question
         method = one.method if one.method != "other" else "an own formula"
         said = one.meaning if asked is None else f"{method} of {asked}"
         if asked is not None and one.sign < 0:
             said = f"minus {said}"
-        meanings.setdefault(said, []).append(one.framework)
+        who = f"{one.framework} {one.trainer}" if several[one.framework] > 1 else one.framework
+        meanings.setdefault(said, []).append(who.strip())
     listed = [f"{said} ({', '.join(dict.fromkeys(of))})" for said, of in meanings.items()]
     return " or ".join(listed[:4]) + (f" or {len(listed) - 4} more" if len(listed) > 4 else "")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import combinations
 from math import log
@@ -20,11 +20,13 @@ FEWEST = 10  # steps that both need
 STUCK = 0.005  # robust spread of the log of a ratio below which it is constant
 ROUND = 0.01  # share by which it may be off a whole number
 LARGEST = 64  # whole number, at most: micro-batches, devices, a doubling
-QUARTERS = 4
+CLOSE = 0.05  # share of a whole number that the error of a ratio may be, to tell that it is near
 ALIKE = 0.05  # share by which k1 and k3 may differ without a word
 ERRORS = 4.0  # standard errors of the difference beyond which they do differ
 # Names that say themselves that the number is in another unit than its neighbor.
 _OTHER_UNIT = re.compile(r"sum|seq|total|per_|token|coef|weight|scaled|penalty|loss_x|norm|bits")
+# Names of numbers of other tokens than those of training.
+_OTHER_TOKENS = re.compile(r"(^|[/_.-])(eval|val|valid|validation|test)([/_.-]|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,32 +243,32 @@ def _by_coefficient(pair: Pair, coefficients: list[Series]) -> Diagnosis | None:
 
 
 def _same_kl(one: Labelled, other: Labelled) -> bool:
-    """Whether both estimate the same KL, by different terms."""
+    """Whether both estimate the same KL on the same tokens, by one term or by two."""
     methods = {one.agreed("method"), other.agreed("method")}
     alike = all(
         one.agreed(field) is not None and one.agreed(field) == other.agreed(field)
         for field in ("p", "q", "level", "sampler", "weight", "sign")
     )
-    return alike and methods <= {"k1", "k3", "exact"} and len(methods) == 2
+    apart = bool(_OTHER_TOKENS.search(one.name)) != bool(_OTHER_TOKENS.search(other.name))
+    return alike and methods <= {"k1", "k3", "exact"} and not apart
 
 
 def _sums(pair: Pair, mine: np.ndarray, theirs: np.ndarray) -> Diagnosis:
     """Whether the sums over the steps agree, as those of two unbiased estimates do."""
     code = "holes-suspected"
     there = np.isfinite(mine) & np.isfinite(theirs)
-    gap = mine[there] - theirs[there]
+    mine, theirs = mine[there], theirs[there]
+    gap = mine - theirs
     mean = float(gap.mean())
     error = float(gap.std(ddof=1) / np.sqrt(len(gap)))
-    sums = float(mine[there].sum()), float(theirs[there].sum())
-    largest = max(abs(one) for one in sums)
+    sums = float(mine.sum()), float(theirs.sum())
     said = f"they sum to {sums[0]:.4g} and {sums[1]:.4g} over {len(gap)} steps"
-    if abs(mean) <= ERRORS * error or abs(sums[0] - sums[1]) < ALIKE * largest:
+    close = abs(sums[0] - sums[1]) < ALIKE * max(abs(one) for one in sums)
+    if abs(mean) <= ERRORS * error or close:
         return Diagnosis.passed(code, pair.named, said)
-    ratio = sums[0] / sums[1] if sums[1] else np.inf
-    scale = _steady(mine[there], theirs[there])
-    maybe = f" Their ratio is near {scale} in every quarter, so one can be scaled too." * bool(
-        scale
-    )
+    scaled = _scaled_by_chance(mine, theirs)
+    maybe = f" Their ratio is {scaled}, so one can be scaled too." if scaled else ""
+    two = pair.one.agreed("method") != pair.other.agreed("method")
     finding = Finding(
         code,
         "note",
@@ -275,20 +277,28 @@ def _sums(pair: Pair, mine: np.ndarray, theirs: np.ndarray) -> Diagnosis:
         f"errors apart.{maybe}",
         decided(sums[0] / len(gap), sums[1] / len(gap)) or "One of them is off.",
         "Where k1 is above k3, q has mass at tokens that were not sampled, and k1 is the one to "
-        "trust; where it is below, p may not have sampled. A clamp on one of them does it too.",
-        numbers={"ratio": ratio, "difference": mean, "standard_error": error, "steps": len(gap)},
+        "trust; where it is below, p may not have sampled. A clamp on one of them does it too."
+        if two
+        else "Both are the same mean by their names: look whether one is of other tokens or of "
+        "another mask, is added once per micro-batch, or is clamped.",
+        numbers={
+            "ratio": sums[0] / sums[1] if sums[1] else np.inf,
+            "difference": mean,
+            "standard_error": error,
+            "steps": len(gap),
+        },
     )
     return Diagnosis.failed(finding, pair.named, said)
 
 
-def _steady(mine: np.ndarray, theirs: np.ndarray) -> int:
-    """The whole number near which the ratio of sums is in every quarter of the run; else 0."""
-    parts = list(_quarters(mine, theirs))
-    wholes = {_whole(ratio) if ratio else 0 for ratio in parts}
-    return wholes.pop() if len(wholes) == 1 else 0
-
-
-def _quarters(mine: np.ndarray, theirs: np.ndarray) -> Iterator[float]:
-    for part in np.array_split(np.arange(len(mine)), QUARTERS):
-        total = float(theirs[part].sum())
-        yield float(mine[part].sum()) / total if total else 0.0
+def _scaled_by_chance(mine: np.ndarray, theirs: np.ndarray) -> str:
+    """The ratio of the sums, or its inverse, with its error, where that fits a whole number."""
+    large, small = (mine, theirs) if abs(mine.sum()) > abs(theirs.sum()) else (theirs, mine)
+    if not small.sum():
+        return ""
+    ratio = float(large.sum() / small.sum())
+    left = large - ratio * small
+    error = float(left.std(ddof=1) / np.sqrt(len(left)) / abs(small.mean()))
+    whole = round(ratio)
+    fits = 2 <= whole <= LARGEST and abs(ratio - whole) <= max(2 * error, ROUND * whole)
+    return f"{ratio:.3g} ± {error:.1g}" if fits and error < CLOSE * whole else ""

@@ -144,8 +144,10 @@ def _impossible(one: Labelled, named: bool) -> Diagnosis:
     a name that says itself what its terms are can be held to it.
     """
     values = one.series.values[np.isfinite(one.series.values)]
-    if not len(values) or (one.metrics and values.min() < -ROUNDED):
+    if not len(values):
         return Diagnosis()
+    if one.metrics and values.min() < -ROUNDED:
+        return _not_that(one, float(values.min())) if named and one.excluded else Diagnosis()
     if not (one.never_negative or any(not metric.can_be_negative for metric in one.known)):
         return Diagnosis()
     low = float(values.min())
@@ -157,6 +159,7 @@ def _impossible(one: Labelled, named: bool) -> Diagnosis:
         said = f"it is {low:.3g} at least once, so it is not that; name the framework (--framework)"
         return Diagnosis.not_possible(code, subject, f"{one.said}: {said}")
     count, place = int((values < -ROUNDED).sum()), int(np.nanargmin(one.series.values))
+    asked = one.asked or "a mean of what its name says (k2, k3, absolute values)"
     near = (
         f" Values as close to 0 as these are what bfloat16 makes of k3 (up to {COARSE:.2g} off)."
         if low >= -COARSE
@@ -167,7 +170,7 @@ def _impossible(one: Labelled, named: bool) -> Diagnosis:
         "warning" if near else "error",
         "certain",
         f"{one.name} is negative at {count} of {len(values)} steps, down to {low:.4g}, and "
-        f"{one.said} cannot be.{near}",
+        f"{asked} cannot be.{near}",
         "Its sign is wrong: a penalty by it is a reward, and no stop rule fires.",
         "Look for the ratio upside down in one of its two places, a clamp of the ratio and not of "
         "its logarithm, a mask or a coefficient inside the mean, k1 under this name; and compute "
@@ -176,6 +179,19 @@ def _impossible(one: Labelled, named: bool) -> Diagnosis:
         where=(f"step {one.series.steps[place]:g}",),
     )
     return Diagnosis.failed(finding, subject, f"lowest value {low:.3g}")
+
+
+def _not_that(one: Labelled, low: float) -> Diagnosis:
+    """Of a framework one trainer's number can be below 0, and another's of this name cannot."""
+    trainers = list(dict.fromkeys(metric.trainer for metric in one.excluded if metric.trainer))
+    if not trainers:
+        return Diagnosis()
+    few = " or ".join(trainers)
+    said = (
+        f"it is {low:.3g} at least once, which that of {few} cannot be; if {trainers[0]} wrote "
+        f"this log, say so (--framework {one.excluded[0].framework}/{trainers[0]}), and it is wrong"
+    )
+    return Diagnosis.not_possible("sign-impossible", one.name, said)
 
 
 def _may_be_negative(one: Labelled, named: bool) -> bool:

@@ -15,7 +15,15 @@ BACK = 3.0  # noises within which the next step is back,
 FALLEN = 0.1  # or share of the spike: what is noisier where it is larger comes back less exactly
 CHANGE = 6.0  # noises of a difference that a change of level takes in one step
 HELD = 0.6  # share of that step which the medians on either side keep, and which it has of them
+AROUND = 3.0  # and of the noise of either side alone
+STEADY = 0.5  # share of it, at most, by which the two halves of a side differ
 GROWN = 1.5  # times as large is the larger of two levels, at least
+FELL = 0.05  # share of the level before, at most, to which a KL falls that begins anew,
+ANEW = 5  # over so many steps,
+STAYS = 3  # and so many later it is still below half of it
+LONGEST = 16  # steps of a cycle, at most,
+TIMES = 5  # which is there so often,
+REPEATS = 0.5  # and makes so much of the variance about a moving mean
 SIDE = 10  # steps on either side that are compared, and half as many at least
 
 
@@ -29,6 +37,8 @@ class Profile:
             does not count.
         spikes: Places of single steps far above, the next of which is back.
         changes: Places at which the level jumps and stays.
+        resets: Places at which it falls to about 0, and grows from there.
+        cycle: Steps after which it repeats, as where a batch is used several times; 0 if never.
         beyond_twice: Share of steps above twice their running median: there a stop rule at twice
             the level fires by noise.
         below_half: Share of steps below half of it: there a rule at half the level is silent.
@@ -40,6 +50,8 @@ class Profile:
     noise: float
     spikes: tuple[int, ...]
     changes: tuple[int, ...]
+    resets: tuple[int, ...]
+    cycle: int
     beyond_twice: float
     below_half: float
     negative: float
@@ -70,16 +82,17 @@ def profile(values: np.ndarray) -> Profile:
     if len(held) < FEWEST:
         level = np.full(len(held), np.median(held) if len(held) else np.nan)
         shares = (np.nan, np.nan, float((held < 0).mean()) if len(held) else np.nan)
-        return Profile(level, np.nan, (), (), *shares, int((~finite).sum()))
+        return Profile(level, np.nan, (), (), (), 0, *shares, int((~finite).sum()))
     level = running_median(held)
-    moves = np.diff(held)
-    noise = float(SIGMA / np.sqrt(2) * np.median(np.abs(moves - np.median(moves))))
+    noise = _noise(held)
     positive = level > 0
     return Profile(
         level=level,
         noise=noise,
         spikes=tuple(int(places[i]) for i in _spikes(held, level, noise)),
         changes=tuple(int(places[i]) for i in _changes(held, noise)),
+        resets=tuple(int(places[i]) for i in _resets(held, noise)),
+        cycle=_cycle(held),
         beyond_twice=float((positive & (held > 2 * level)).mean()),
         below_half=float((positive & (held < level / 2)).mean()),
         negative=float((held < 0).mean()),
@@ -94,6 +107,12 @@ def running_median(values: np.ndarray, width: int = NEIGHBORS) -> np.ndarray:
     medians = np.median(windows, axis=1)
     before = (len(values) - len(medians)) // 2
     return np.pad(medians, (before, len(values) - len(medians) - before), mode="edge")
+
+
+def _noise(values: np.ndarray) -> float:
+    """Robust standard deviation of a value about a drift, from first differences."""
+    moves = np.diff(values)
+    return float(SIGMA / np.sqrt(2) * np.median(np.abs(moves - np.median(moves))))
 
 
 def _rounding(values: np.ndarray) -> float:
@@ -127,6 +146,40 @@ def _changes(values: np.ndarray, noise: float) -> list[int]:
         small, large = sorted(abs(side) for side in sides)
         # A level that is held, and a step that is most of the way: a run that grows has many.
         held = HELD * abs(jumps[i]) < moved * np.sign(jumps[i]) < abs(jumps[i]) / HELD
-        if held and large > GROWN * small:
+        steady = max(_moved_within(before), _moved_within(after)) < STEADY * abs(moved)
+        steady &= abs(jumps[i]) > AROUND * np.sqrt(2) * max(_noise(before), _noise(after))
+        if held and steady and large > GROWN * small:
             found.append(int(i) + 1)
     return found
+
+
+def _resets(values: np.ndarray, noise: float) -> list[int]:
+    """Steps at which a KL falls to about 0 at once, and is still small a few steps later."""
+    least = CHANGE * np.sqrt(2) * max(noise, _rounding(values))
+    found = []
+    for i in range(ANEW, len(values) - STAYS + 1):
+        before, later = float(np.median(values[i - ANEW : i])), values[i : i + STAYS]
+        fell = later[0] <= FELL * before and later.max() < before / 2 < values[i - 1]
+        if fell and before - later[0] > least:
+            found.append(i)
+    return found
+
+
+def _cycle(values: np.ndarray) -> int:
+    """The shortest cycle that makes most of what the steps do; 0 if there is none."""
+    size = np.abs(values).max() or 1.0
+    terms = np.log(values) if (values > 0).all() else values / size
+    for period in range(2, min(LONGEST, len(values) // TIMES) + 1):
+        mean = np.convolve(terms, np.full(period, 1 / period), mode="valid")
+        left = terms[period // 2 :][: len(mean)] - mean
+        whole = left[: len(left) // period * period].reshape(-1, period)
+        freedom = (whole.size - 1) / (whole.size - period)
+        if whole.var() > 0 and 1 - freedom * whole.var(axis=0).mean() / whole.var() > REPEATS:
+            return period
+    return 0
+
+
+def _moved_within(side: np.ndarray) -> float:
+    """How far the second half of a side is from the first."""
+    half = len(side) // 2
+    return abs(float(np.median(side[half:]) - np.median(side[:half])))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kullback.diagnosis import (
     log_coefficients,
+    log_distance,
     log_events,
     log_labels,
     log_pairs,
@@ -85,10 +86,21 @@ LOGGED = {
         means="Between two steps the level of the KL jumps and stays. Gradient steps drift; a jump "
         "is a change of something else: a restart, a reference, a batch size, a version.",
         test=f"One difference is {log_profile.CHANGE:g} times the usual, and the medians of "
-        f"{log_profile.SIDE} steps on either side keep {log_profile.HELD:.0%} of it and differ by "
-        f"a factor of {log_profile.GROWN:g}.",
+        f"{log_profile.SIDE} steps on either side keep {log_profile.HELD:.0%} of it, differ by a "
+        f"factor of {log_profile.GROWN:g} and are held on either side.",
         harmless="A new learning rate or new data can move a policy this fast. Look at the step "
         "in the other series.",
         held_by=_EVENTS,
+    ),
+    "far-apart": Lesson(
+        means="The logged KL is so large that the two policies have little in common: samples of "
+        "the one say little of the other. An update with too large a learning rate does it, a "
+        "policy that leaves its reference for good, or an engine with other weights.",
+        test=f"More than {log_distance.FAR:g} nat per token (a sum over a sequence is divided by "
+        f"the mean length) at {log_distance.SHARE:.0%} of the steps, and at "
+        f"{log_distance.FEWEST} of them at least.",
+        harmless="If the number is a sum, or in another unit, that its name does not say. A KL to "
+        "a teacher may start this large, and is not told.",
+        held_by="tests/diagnosis/test_log_distance.py",
     ),
 }

@@ -68,18 +68,30 @@ def series_of(path: str, given: Points, run: str | None) -> tuple[str, dict[str,
         for kept, one in zip(names[point.name], point[2:], strict=True):
             kept.append(one)
     chosen = _chosen(path, list(held), run)
-    made = {}
+    made: dict[str, Series] = {}
+    again: dict[tuple[tuple[float, ...], bool], dict[str, int]] = {}
     for name, columns in held[chosen].items():
         steps, values, times = (np.frombuffer(column, np.float64).copy() for column in columns)
-        kept, again = _not_superseded(steps)
-        made[name] = Series(name, steps[kept], values[kept], times[kept])
-        if again:
-            given.notes.append(
-                f"{name} starts again {again} times from an earlier step: the later values count"
-                if again > 1
-                else f"{name} starts again from an earlier step: the later values count"
-            )
+        kept, restarts = _not_superseded(steps)
+        once = kept[_once(steps[kept], values[kept])]
+        made[name] = Series(name, steps[once], values[once], times[once], restarts)
+        if restarts:
+            at_start = bool(kept[0] > 0)  # of what was logged before nothing is kept
+            again.setdefault((restarts, at_start), {})[name] = len(steps) - len(kept)
+    given.notes += [_again(*what, lost) for what, lost in again.items()]
     return chosen, made
+
+
+def _again(restarts: tuple[float, ...], at_start: bool, lost: dict[str, int]) -> str:
+    """What is said of series that go back to the same earlier steps, each losing some values."""
+    name, *others = lost
+    who = f"{len(lost)} series ({name}, …) start" if others else f"{name} starts"
+    times = f"{len(restarts)} times, last " if len(restarts) > 1 else ""
+    most = f"{'up to ' if len(set(lost.values())) > 1 else ''}{max(lost.values())}"
+    return (
+        f"{who} again {times}at step {restarts[-1]:g}: the later values count, and {most} earlier "
+        "ones do not" + "; if these are two runs, keep them in two folders" * at_start
+    )
 
 
 def _chosen(path: str, runs: list[str], run: str | None) -> str:
@@ -102,13 +114,19 @@ def _few(runs: list[str]) -> str:
     return f"{named} and {len(runs) - NAMED} more" if len(runs) > NAMED else named
 
 
-def _not_superseded(steps: np.ndarray) -> tuple[np.ndarray, int]:
-    """Which points count, in the order of steps, and how often the steps went back."""
-    if len(steps) < 2 or (np.diff(steps) >= 0).all():
-        return np.arange(len(steps)), 0
+def _not_superseded(steps: np.ndarray) -> tuple[np.ndarray, tuple[float, ...]]:
+    """Which points count, in the order of steps, and the steps at which these began again."""
+    back = np.flatnonzero(np.diff(steps) < 0)
+    if not len(back):
+        return np.arange(len(steps)), ()
     lowest_later = np.append(np.minimum.accumulate(steps[::-1])[::-1][1:], np.inf)
-    again = int((np.diff(steps) < 0).sum())
-    return np.flatnonzero(steps < lowest_later), again
+    return np.flatnonzero(steps < lowest_later), tuple(steps[back + 1].tolist())
+
+
+def _once(steps: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Without what was logged twice: the same value at the same step is no second one."""
+    twice = (np.diff(steps) == 0) & (np.diff(values) == 0)
+    return np.flatnonzero(np.append(True, ~twice)) if len(steps) else np.arange(0)
 
 
 def flattened(row: dict[str, object], before: str = "") -> Iterator[tuple[str, object]]:

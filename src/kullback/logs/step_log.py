@@ -17,6 +17,7 @@ class Series:
         steps: The steps, rising.
         values: The values there, float64; NaN and infinity as they were logged.
         times: Seconds since 1970, NaN where not logged.
+        restarts: The steps to which the log went back: there a run was started again.
 
     Example:
         >>> log = StepLog.of({"kl": [0.1, 0.2], "loss": [3.0, 2.0]})
@@ -29,6 +30,7 @@ class Series:
     steps: np.ndarray
     values: np.ndarray
     times: np.ndarray
+    restarts: tuple[float, ...] = ()
 
     def __len__(self) -> int:
         return len(self.steps)

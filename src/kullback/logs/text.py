@@ -12,9 +12,10 @@ from pathlib import Path
 from kullback.dumps.errors import DumpError
 from kullback.logs.gather import Point, Points, as_number, flattened
 
-# What the step is called, the first of these that is there.
-STEPS = ("_step", "step", "global_step", "Step", "training/global_step", "train/global_step",
-         "trainer/global_step", "time/total_timesteps", "time/iterations", "timesteps_total",
+# What the step is called, the first of these that is there: a trainer's own, which W&B draws over,
+# before W&B's count of rows.
+STEPS = ("train/global_step", "trainer/global_step", "_step", "step", "global_step", "Step",
+         "training/global_step", "time/total_timesteps", "time/iterations", "timesteps_total",
          "training_iteration", "iteration", "iter", "update", "epoch")  # fmt: skip
 TIMES = ("_timestamp", "timestamp", "wall_time", "Wall time", "time", "_runtime")
 NAMES = ("tag", "name", "metric", "key")  # of a table with one number per row
@@ -130,7 +131,7 @@ def _of_table(file: Path, notes: list[str]) -> Iterator[Point]:
             table = csv.reader(stream)
             heads = next(table)
             runs = _runs(heads)
-            rows = _cells(file, heads, table)
+            rows = _cells(file, heads, table, notes)
             if runs:
                 yield from _of_export(rows, runs)
             elif {"Step", "Value"} <= set(heads):
@@ -161,12 +162,25 @@ def _of_export(rows: Iterator[Row], runs: Mapping[str, tuple[str, str]]) -> Iter
                 yield Point(run, name, step, number, math.nan)
 
 
-def _cells(file: Path, heads: list[str], table: Iterator[list[str]]) -> Iterator[Row]:
+def _ends_within_a_line(file: Path) -> bool:
+    with file.open("rb") as stream:
+        stream.seek(max(0, stream.seek(0, 2) - 1))
+        return stream.read() not in (b"\n", b"\r")
+
+
+def _cells(
+    file: Path, heads: list[str], table: Iterator[list[str]], notes: list[str]
+) -> Iterator[Row]:
     """The cells of each row as numbers; of a column that holds text, as text."""
     numeric: dict[str, bool] = {}
+    cut = _ends_within_a_line(file)
+    if cut:
+        notes.append(f"{file.name} ends within a line: its last number may be cut")
     for i, cells in enumerate(table, start=2):
         if not cells:
             continue
+        if cut and len(cells) < len(heads) and next(table, None) is None:
+            return  # the last line, of which more is to come
         if len(cells) != len(heads):
             raise DumpError(
                 f"{file}, line {i}: {len(cells)} cells under {len(heads)} heads; is a comma or a "

@@ -7,6 +7,7 @@ import math
 import struct
 import zlib
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from kullback.dumps.errors import DumpError
@@ -17,6 +18,7 @@ MAGIC = b":W&B"
 BLOCK = 32768  # bytes; a record may be cut into pieces at the end of a block
 HEAD = 7  # bytes of the head of the file, and of that of a piece
 WHOLE, FIRST, MIDDLE, LAST = 1, 2, 3, 4
+HISTORY, METRIC = 2, 12  # the fields of a record that are read
 
 
 def points(file: Path) -> Points:
@@ -27,11 +29,15 @@ def points(file: Path) -> Points:
 
 
 def _points(file: Path, notes: list[str]) -> Iterator[Point]:
+    axes: dict[str, str] = {}
+    last: dict[str, float] = {}
     for place, record in _records(file, notes):
         try:
             for number, value in fields(record):
-                if number == 2 and isinstance(value, bytes):
-                    yield from _of_history(value)
+                if number == HISTORY and isinstance(value, bytes):
+                    yield from _of_history(value, axes, last)
+                elif number == METRIC and isinstance(value, bytes):
+                    axes |= _axis(value)
         except (ValueError, struct.error) as error:
             raise DumpError(f"{file}, byte {place}: this is no record of W&B: {error}") from error
 
@@ -64,8 +70,20 @@ def _records(file: Path, notes: list[str]) -> Iterator[tuple[int, bytes]]:
         notes.append(f"{file.name} ends within a record: the run may still be written")
 
 
-def _of_history(data: bytes) -> Iterator[Point]:
-    """The numbers of one step; ``_step`` and ``_timestamp`` stand among them."""
+def _axis(data: bytes) -> dict[str, str]:
+    """The names that a metric is defined for (``define_metric``), and what is its step."""
+    said = {number: value.decode() for number, value in fields(data) if isinstance(value, bytes)
+            if number in (1, 2, 4)}  # fmt: skip
+    name = said.get(1) or said.get(2)
+    return {name: said[4]} if name and 4 in said else {}
+
+
+def _of_history(data: bytes, axes: dict[str, str], last: dict[str, float]) -> Iterator[Point]:
+    """The numbers of one row; ``_step`` and ``_timestamp`` stand among them.
+
+    Rows are counted by ``_step``. Where another number was defined as the step of a name, its value
+    in this row, or else its last one, is the step.
+    """
     step, found = math.nan, {}
     for number, value in fields(data):
         if number == 1 and isinstance(value, bytes):
@@ -77,9 +95,14 @@ def _of_history(data: bytes) -> Iterator[Point]:
     step = found.pop("_step", step)
     time = found.pop("_timestamp", math.nan)
     found.pop("_runtime", None)
-    if math.isfinite(step):
-        for name, value in found.items():
-            yield Point("", name, step, value, time)
+    last |= {
+        name: found[name] for name in axes.values() if math.isfinite(found.get(name, math.nan))
+    }
+    for name, value in found.items():
+        asked = axes.get(name) or next((on for of, on in axes.items() if fnmatchcase(name, of)), "")
+        at = last.get(asked, step)
+        if math.isfinite(at):
+            yield Point("", name, at, value, time)
 
 
 def _item(data: bytes) -> tuple[str, float | None]:

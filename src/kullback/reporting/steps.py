@@ -68,7 +68,12 @@ def _headline(judged: JudgedLog) -> str:
     kls = sum(one.kind == "kl" for one in judged.series)
     steps = counted(judged.log.steps, "step")
     if not kls:
-        return f"No KL is known among {counted(len(judged.log), 'series')[:]} over {steps}."
+        which = judged.framework or "NAME"
+        return (
+            f"No KL is known among {len(judged.log)} series over {steps}: kullback explain "
+            f"--framework {which} lists what can be there; some is logged only if the KL has a "
+            "coefficient above 0."
+        )
     said = f"{kls} KL series over {steps}"
     severities = [one.severity for one in judged.findings]
     counts = [

@@ -144,6 +144,12 @@ def _changed(log: Logged, names: tuple[str, ...]) -> Logged:
     return log | {names[3]: held}
 
 
+def _exploding(log: Logged, names: tuple[str, ...]) -> Logged:
+    """It grows by the same share at each step, to four nats."""
+    grown = np.expm1(np.linspace(0, 6, len(log[names[1]])))
+    return log | {names[1]: log[names[1]] + 0.01 * grown}
+
+
 LOG_FAULTS = {
     "wrong-sampler": LogFault(
         "the tokens of a logged k1 were not drawn by its first policy",
@@ -173,5 +179,8 @@ LOG_FAULTS = {
     "unused": LogFault("the coefficient is 0", "penalty-not-used", _unused),
     "changed": LogFault(
         "a KL is eight times as large from some step on", "level-changed", _changed
+    ),
+    "exploding": LogFault(
+        "the policy runs away from its reference, to four nats per token", "far-apart", _exploding
     ),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kullback.dumps.errors import printable
@@ -140,7 +140,7 @@ def _numbers(report: dict[str, Any], width: int) -> Table:
     shown = NUMBERS if exact else NUMBERS[:-1]
     rows = [numbers(one)[: len(shown)] for one in report["questions"]]
     others = [*zip(shown, *rows, strict=True)][1:]
-    room = width - sum(2 + max(map(len, one)) for one in (*others, TRUST.values()))
+    room = room_beside((*others, tuple(TRUST.values())), width)
     table.add_column(shown[0], overflow="fold")
     for name in shown[1:]:  # a number is folded, if it must be, and never cut short
         table.add_column(name, justify="right", overflow="fold")
@@ -151,7 +151,7 @@ def _numbers(report: dict[str, Any], width: int) -> Table:
     for one, (text, *values) in zip(report["questions"], rows, strict=True):
         verdict = one["trust"]["verdict"]
         cells: list[str | Text] = [
-            text if wide else _broken(text, room),
+            text if wide else broken(text, room),
             *values,
             Text(TRUST[verdict], style=TRUST_STYLES[verdict]),
         ]
@@ -169,8 +169,15 @@ def _numbers(report: dict[str, Any], width: int) -> Table:
     return table
 
 
-def _broken(question: str, room: int) -> str:
+def room_beside(columns: Iterable[Sequence[str]], width: int) -> int:
+    """What a terminal of this width leaves for a question beside these columns."""
+    return width - sum(2 + max(map(len, one)) for one in columns)
+
+
+def broken(question: str, room: int) -> str:
     """A question over lines of a narrow terminal, broken where one would pause."""
+    if len(question) <= room:
+        return question
     lines = question.replace(" ~ ", "\n  ~ ").replace(" per ", "\n  per ").split("\n")
     return "\n".join(line.replace("||", "\n  ||") if len(line) > room else line for line in lines)
 

@@ -172,14 +172,16 @@ def reasons(because: list[str]) -> str:
     """What is against a number, in words where there are some.
 
     Example:
-        >>> reasons(["mask-covers-padding", "as-if-sampled-by-old"])
-        'padding is counted as tokens; it takes the tokens as sampled by old'
+        >>> reasons(["A: mask-covers-padding", "as-if-sampled-by-old"])
+        'A: padding is counted as tokens; it takes the tokens as sampled by old'
     """
     words = {code: said.caption for code, said in CODES.items()} | REASONS
     told = []
-    for code in because:
+    for reason in because:
+        side, colon, code = reason.rpartition(": ")
         name = next((name for name in words if code.startswith(name)), code)
-        told.append(words.get(name, code) + code.removeprefix(name).replace("-", " ", 1))
+        rest = code.removeprefix(name).replace("-", " ", 1)
+        told.append(side + colon + words.get(name, code) + rest)
     return "; ".join(told)
 
 

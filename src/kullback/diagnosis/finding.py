@@ -26,9 +26,7 @@ class Code:
 
 
 CODES = {
-    "negative-beyond-chance": Code(
-        "the sampler did not sample these tokens, so low is their sum", True
-    ),
+    "negative-beyond-chance": Code("the sum is too low for tokens that this sampler drew", True),
     "sampler-mismatch": Code("the sampler's own log-probs do not fit what it drew", True),
     "tokens-do-not-match-text": Code("the token ids do not spell the logged text", True),
     "shifted-by-one": Code("one role's log-probs stand one token off", True),

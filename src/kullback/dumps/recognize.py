@@ -292,7 +292,7 @@ def _require_roles(found: Recognition) -> None:
     roles = ", ".join(found.roles) or "none"
     hint = (
         "; ".join([*_bare_roles(found), *_single_numbers(found), *_open_cases(found)])
-        or f"columns: {_some(found.held) or 'none'}"
+        or f"columns: {_some(found.held, first=('lp', 'log')) or 'none'}"
     )
     raise DumpError(
         f"{found.path} has log-probs of {roles}, and a KL needs those of two policies: name them "
@@ -325,9 +325,9 @@ def _single_numbers(found: Recognition) -> list[str]:
     ]
 
 
-def _some(columns: Iterable[str]) -> str:
-    """The columns by name, as far as a sentence can hold them; first what may be log-probs."""
-    ordered = sorted(columns, key=lambda name: ("lp" not in name and "log" not in name, name))
+def _some(columns: Iterable[str], first: Iterable[str] = ()) -> str:
+    """The columns by name, as far as a sentence can hold them; first those that have these."""
+    ordered = sorted(columns, key=lambda name: (not any(part in name for part in first), name))
     names = [name if len(name) <= 40 else f"{name[:37]}..." for name in ordered]
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""
     return ", ".join(names[:12]) + more

@@ -16,12 +16,10 @@ from kullback.reporting.words import (
     advice,
     caption,
     clamped,
-    forgotten_weight,
-    headline,
     number,
     numbers,
+    opening,
     percent,
-    trust,
     what_was_read,
 )
 
@@ -52,10 +50,8 @@ def print_report(
     from rich.text import Text
 
     console.print(Text(what_was_read(report), style="dim"))
-    console.print(Text(headline(report), style="bold"))
-    if said := forgotten_weight(report):
-        console.print(Text(said))
-    console.print(Text(trust(report), style=TRUST_STYLES[report["headline"]["trust"]]))
+    for kind, line in opening(report):
+        console.print(Text(line, style=opening_style(report, kind)))
     for finding in report["findings"]:
         print_finding(finding, console)
     if report["findings"]:
@@ -76,6 +72,11 @@ def print_report(
         console.print(Text(said, style="dim"))
     for line in [*who_sampled.lines(report), *_checks(report), *guesses(report["source"])]:
         console.print(Text(printable(line)))  # a column's name must not move the cursor
+
+
+def opening_style(report: dict[str, Any], kind: str) -> str:
+    """How a line of the opening is shown."""
+    return {"number": "bold", "plain": "", "trust": TRUST_STYLES[report["headline"]["trust"]]}[kind]
 
 
 def _print_policies(report: dict[str, Any], console: Console) -> None:

@@ -160,12 +160,24 @@ def trust(report: dict[str, Any]) -> str:
     said = {
         "yes": "Nothing that was found speaks against this number.",
         "with-care": f"Read it with care: {because}.",
-        "no": f"Do not act on it: {because}.",
+        "no": f"Do not act on {head['question']}: {because}.",
     }[head["trust"]]
     others = head["untrusted"] - (head["trust"] == "no")
     if others:
         said += f" {others} of the other {head['of'] - 1} numbers cannot be trusted."
     return said
+
+
+def opening(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """The first lines, each as ``number``, ``plain`` or ``trust``: a verdict of no stands first."""
+    said = [
+        ("number", headline(report)),
+        ("plain", forgotten_weight(report)),
+        ("trust", trust(report)),
+    ]
+    if report["headline"]["trust"] == "no":
+        said = [said[-1], *said[:-1]]
+    return [(kind, line) for kind, line in said if line]
 
 
 def reasons(because: list[str]) -> str:

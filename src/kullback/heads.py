@@ -2,8 +2,8 @@
 
 Engines asked for the top k often append the sampled token when it is not among them, so that a
 list has k + 1 entries, or put it first. Taken as part of the head, such an entry biases the
-partly exact estimate by up to −37 %: whether a token is summed exactly would then depend on
-whether it was drawn. What belongs to the head is decided by rank, for all lists alike.
+partly exact estimate: whether a token is summed exactly would then depend on whether it was
+drawn. What belongs to the head is decided by rank, for all lists alike.
 """
 
 from __future__ import annotations

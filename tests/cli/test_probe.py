@@ -71,7 +71,7 @@ def test_arguments_are_named():
     ("words", "told"),
     [
         (["my_losses"], "expected MODULE:FUNCTION"),
-        (["my_losses:nothing"], "my_losses has no 'nothing'"),
+        (["my_losses:nothing"], "my_losses has no 'nothing'; its functions are pen"),
         (["nowhere.py:penalty"], "there is no file nowhere.py"),
         (["no_such_module:penalty"], "no_such_module cannot be imported: ModuleNotFoundError"),
         (["broken.py:penalty"], "broken.py cannot be imported: ModuleNotFoundError"),

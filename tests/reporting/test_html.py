@@ -9,7 +9,7 @@ from kullback.cli.report import demo_report
 from kullback.columns import pack
 from kullback.estimation.summary import summarize
 from kullback.reporting.document import document
-from kullback.reporting.html import page
+from kullback.reporting.html import finding_card, page
 
 VOID = {"meta", "br"}
 
@@ -50,6 +50,12 @@ def test_it_shows_every_question_finding_and_check():
         assert code in text
     assert "A log that forgets the importance weight shows -0.0296 here." in text
     assert "The mean of log current − log reference over what current samples, from" in text
+
+
+def test_a_card_names_the_first_places_and_counts_the_others():
+    found = demo_report()["findings"][0]
+    card = finding_card(found | {"where": [f"row {i}" for i in range(20)]})
+    assert "At row 0; row 1; row 2; row 3 and 16 more." in card
 
 
 def test_text_from_a_dump_cannot_become_markup():

@@ -10,6 +10,7 @@ from kullback.reporting.words import (
     in_words,
     interval,
     number,
+    opening,
     reasons,
     trust,
     what_was_read,
@@ -70,9 +71,9 @@ def test_what_is_not_there_has_its_reason(missing, said):
         ("yes", [], 0, 1, "Nothing that was found speaks against this number."),
         ("with-care", ["too-few-clusters"], 0, 3, "Read it with care: too few prompts for the "
          "interval to hold what it says."),
-        ("no", ["shifted-by-one"], 1, 1, "Do not act on it: one role's log-probs stand one "
+        ("no", ["shifted-by-one"], 1, 1, "Do not act on KL(a||b): one role's log-probs stand one "
          "token off."),
-        ("no", ["x"], 2, 3, "Do not act on it: x. 1 of the other 2 numbers cannot be "
+        ("no", ["x"], 2, 3, "Do not act on KL(a||b): x. 1 of the other 2 numbers cannot be "
          "trusted."),
     ],
 )  # fmt: skip
@@ -92,6 +93,14 @@ def test_a_question_is_said_in_words_with_its_weight():
 def test_every_mark_has_words():
     for mark in MARKS:
         assert reasons([mark]) != mark
+
+
+def test_a_number_that_is_not_to_be_acted_on_stands_behind_the_verdict():
+    spoiled = HEAD | {"trust": "no", "because": ["misaligned"], "unweighted_k1": -0.03}
+    kinds = [kind for kind, _ in opening({"headline": spoiled})]
+    assert kinds == ["trust", "number", "plain"]
+    kinds = [kind for kind, _ in opening({"headline": HEAD})]
+    assert kinds == ["number", "trust"]
 
 
 def test_a_forgotten_weight_is_told_where_one_is_needed():

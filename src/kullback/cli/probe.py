@@ -7,7 +7,7 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import click
@@ -100,9 +100,21 @@ def loaded(place: str) -> Callable[..., Any]:
     found: Any = _module(home)
     for part in name.split("."):
         if not hasattr(found, part):
-            raise ValueError(f"{home} has no {name!r}")
+            raise ValueError(f"{home} has no {name!r}{_instead(found)}")
         found = getattr(found, part)
     return found
+
+
+def _instead(module: Any) -> str:
+    """The functions that a module has of its own."""
+    if not isinstance(module, ModuleType):
+        return ""
+    own = [
+        name
+        for name, one in vars(module).items()
+        if isinstance(one, FunctionType) and one.__module__ == module.__name__
+    ]
+    return f"; its functions are {', '.join(own[:8])}" if own else ""
 
 
 def _module(home: str) -> ModuleType:

@@ -26,7 +26,7 @@ class Code:
 
 
 CODES = {
-    "negative-beyond-chance": Code("the sampler did not sample these tokens: sum too low", True),
+    "negative-beyond-chance": Code("the sum is too low for tokens that this sampler drew", True),
     "sampler-mismatch": Code("the sampler's own log-probs do not fit what it drew", True),
     "tokens-do-not-match-text": Code("the token ids do not spell the logged text", True),
     "shifted-by-one": Code("one role's log-probs stand one token off", True),
@@ -43,7 +43,7 @@ CODES = {
     "temperature-mismatch": Code("draws or log-probs at another temperature", True),
     "sampler-truncated": Code("the sampler's log-probs leave out a top-k or top-p", True),
     "in-sample": Code("a policy was fitted to the tokens that judge it", True),
-    "sign-impossible": Code("a logged number that cannot be negative is", True, "log"),
+    "sign-impossible": Code("a logged number is negative and cannot be", True, "log"),
     "unit-or-scale": Code("two logged KLs that should be one differ by a factor", True, "log"),
     "rows-left-out": Code("damaged rows were not read", False),
     "rows-repeated": Code("rows are copies of others", False),

@@ -123,8 +123,9 @@ def _judged(
         settings = read_settings(config) if config else None
         return judge_logged(name, value, tokens, framework, version, settings)
     if not (known := _known(name)):
-        who = " or ".join(dict.fromkeys(one.framework for one in find(name)))
-        raise ValueError(f"whose {name} is it? say it, and it is judged: --framework {who}")
+        first, *others = dict.fromkeys(one.framework for one in find(name))
+        also = f" (or {', '.join(others)})" if others else ""
+        raise ValueError(f"whose {name} is it? say it, and it is judged: --framework {first}{also}")
     judged = judge(known, value, tokens)
     read = (
         f"{'k1' if known == 'kl' else known} of KL(p‖q), p mostly the policy, q the reference. "

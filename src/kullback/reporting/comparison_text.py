@@ -16,7 +16,14 @@ from kullback.reporting.comparison_words import (
     sides,
     whose,
 )
-from kullback.reporting.text import TRUST_STYLES, WIDE, guesses, print_finding
+from kullback.reporting.text import (
+    TRUST_STYLES,
+    WIDE,
+    broken,
+    guesses,
+    print_finding,
+    room_beside,
+)
 from kullback.reporting.words import trust
 
 if TYPE_CHECKING:
@@ -49,27 +56,29 @@ def print_comparison(made: dict[str, Any], console: Console) -> None:
     if said := in_common(made):
         console.print(Text(said))
         console.print()
-    console.print(_numbers(made, HEADS if console.width >= WIDE else NARROW))
+    console.print(_numbers(made, console.width))
     for line in [*not_compared(made), *_guesses(made)]:
         console.print(Text(printable(line)))  # a column's name must not move the cursor
 
 
-def _numbers(made: dict[str, Any], heads: tuple[str, ...]) -> Table:
+def _numbers(made: dict[str, Any], width: int) -> Table:
     from rich.table import Table
     from rich.text import Text
 
+    heads = HEADS if width >= WIDE else NARROW
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(heads[0], overflow="fold")
     for name in heads[1:-1]:  # a number is folded, if it must be, and never cut short
         table.add_column(name, justify="right", overflow="fold")
     table.add_column(heads[-1])
-    for one in made["questions"]:
-        cells: dict[str, str | Text] = dict(zip(HEADS, row(one), strict=True))
-        verdict = one["trust"]["verdict"]
-        cells["trust"] = Text(str(cells["trust"]), style=TRUST_STYLES[verdict])
+    rows = [dict(zip(HEADS, row(one), strict=True)) for one in made["questions"]]
+    room = room_beside([(name, *(one[name] for one in rows)) for name in heads[1:]], width)
+    for one, cells in zip(made["questions"], rows, strict=True):
+        question, *others, trusted = (cells[name] for name in heads)
+        style = TRUST_STYLES[one["trust"]["verdict"]]
         if heads is NARROW:
-            cells["question"] = str(cells["question"]).replace(" ~ ", "\n  ~ ")
-        table.add_row(*(cells[name] for name in heads))
+            question = broken(question, room)
+        table.add_row(question, *others, Text(trusted, style=style))
     table.caption = caption(made)
     table.caption_justify = "left"
     return table

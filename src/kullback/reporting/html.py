@@ -14,15 +14,14 @@ from kullback.reporting.words import (
     TRUST,
     caption,
     counted,
-    forgotten_weight,
-    headline,
     in_words,
     number,
     numbers,
-    trust,
+    opening,
     what_was_read,
 )
 
+PLACES = 4  # places of a finding that are named; the JSON has more
 GLOSSARY = {
     "KL(p||q)": "the mean of log p − log q over what p samples, in nats; never below 0",
     "~ s": "answered from tokens that s sampled, by the importance weight p/s",
@@ -65,7 +64,7 @@ def page(report: dict[str, Any], *, refresh: int | None = None) -> str:
             table(("word", "meaning"), GLOSSARY.items(), text=(1,)),
         ]
     )
-    return shell(headline(report), body, refresh=refresh)
+    return shell(opening(report)[0][1], body, refresh=refresh)
 
 
 def _head(report: dict[str, Any]) -> str:
@@ -73,13 +72,13 @@ def _head(report: dict[str, Any]) -> str:
     (question,) = (
         one["question"] for one in report["questions"] if one["question"]["text"] == asked
     )
-    forgotten = forgotten_weight(report)
+    first, *others = opening(report)
+    style = {"number": "", "plain": "", "trust": f' class="{verdict}"'}
     return (
         f'<p class="dim">kullback {escape(report["kullback"])} · '
-        f"{escape(what_was_read(report))}</p>\n<h1>{escape(headline(report))}</h1>\n"
+        f"{escape(what_was_read(report))}</p>\n<h1{style[first[0]]}>{escape(first[1])}</h1>\n"
+        + "".join(f"<p{style[kind]}>{escape(line)}</p>" for kind, line in others)
         + f'<p class="dim">{escape(in_words(question))}</p>'
-        + f"<p>{escape(forgotten)}</p>" * bool(forgotten)
-        + f'<p class="{verdict}">{escape(trust(report))}</p>'
     )
 
 
@@ -88,7 +87,8 @@ def finding_card(finding: dict[str, Any], of: str = "") -> str:
     where, questions = finding["where"], finding["questions"]
     evidence = table(("evidence", "value"), _evidence(finding["numbers"]), text=(1,))
     folded = f"<details><summary>Evidence</summary>{evidence}</details>"
-    places = f'<p class="dim">At {escape("; ".join(where))}.</p>' * bool(where)
+    more = f" and {len(where) - PLACES} more" if len(where) > PLACES else ""
+    places = f'<p class="dim">At {escape("; ".join(where[:PLACES]))}{more}.</p>' * bool(where)
     word = "Touches" if finding["severity"] == "note" else "Spoils"
     touched = f'<p class="dim">{word} {escape(", ".join(questions))}.</p>' * bool(questions)
     return (

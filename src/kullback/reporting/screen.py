@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from kullback.dumps.errors import printable
 from kullback.reporting.along import cell_heads, cell_rows
-from kullback.reporting.text import STYLES, TRUST_STYLES
-from kullback.reporting.words import counted, forgotten_weight, headline, trust, what_was_read
+from kullback.reporting.text import STYLES, opening_style
+from kullback.reporting.words import counted, headline, opening, what_was_read
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,10 +62,8 @@ def screen(
     if report is None:
         return below[-most:]
     above = _wrapped(what_was_read(report), "dim", console)
-    above += _wrapped(headline(report), "bold", console)
-    if said := forgotten_weight(report):
-        above += _wrapped(said, "", console)
-    above += _wrapped(trust(report), TRUST_STYLES[report["headline"]["trust"]], console)
+    for kind, line in opening(report):
+        above += _wrapped(line, opening_style(report, kind), console)
     room = most - len(above) - len(below)
     cells = _cells(report, console)
     kept = max(FINDINGS + 1, room - len(cells))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kullback.diagnosis.finding import SEVERITIES
+from kullback.diagnosis.finding import CODES, SEVERITIES
 from kullback.diagnosis.judge_log import JudgedLog
 from kullback.reporting.document import plain
 from kullback.reporting.words import counted
@@ -82,7 +82,7 @@ def _headline(judged: JudgedLog) -> str:
         if severity in severities
     ]
     if counts:
-        return f"{said}: {', '.join(counts)}."
+        return f"{said}: {CODES[judged.findings[0].code].caption} ({', '.join(counts)})."
     open_ones = sum(one.status == "not-possible" for one in judged.diagnosis.checks)
     if open_ones:
         return f"{said}: nothing was found, and {counted(open_ones, 'check')} could not be made."

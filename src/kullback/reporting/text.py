@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kullback.dumps.errors import printable
@@ -16,12 +16,10 @@ from kullback.reporting.words import (
     advice,
     caption,
     clamped,
-    forgotten_weight,
-    headline,
     number,
     numbers,
+    opening,
     percent,
-    trust,
     what_was_read,
 )
 
@@ -54,10 +52,8 @@ def print_report(
     from rich.text import Text
 
     console.print(Text(what_was_read(report), style="dim"))
-    console.print(Text(headline(report), style="bold"))
-    if said := forgotten_weight(report):
-        console.print(Text(said))
-    console.print(Text(trust(report), style=TRUST_STYLES[report["headline"]["trust"]]))
+    for kind, line in opening(report):
+        console.print(Text(line, style=opening_style(report, kind)))
     for finding in report["findings"]:
         print_finding(finding, console)
     if report["findings"]:
@@ -78,6 +74,11 @@ def print_report(
         console.print(Text(said, style="dim"))
     for line in [*who_sampled.lines(report), *_checks(report), *guesses(report["source"])]:
         console.print(Text(printable(line)))  # a column's name must not move the cursor
+
+
+def opening_style(report: dict[str, Any], kind: str) -> str:
+    """How a line of the opening is shown."""
+    return {"number": "bold", "plain": "", "trust": TRUST_STYLES[report["headline"]["trust"]]}[kind]
 
 
 def _print_policies(report: dict[str, Any], console: Console) -> None:
@@ -142,7 +143,7 @@ def _numbers(report: dict[str, Any], width: int) -> Table:
     shown = NUMBERS if exact else NUMBERS[:-1]
     rows = [numbers(one)[: len(shown)] for one in report["questions"]]
     others = [*zip(shown, *rows, strict=True)][1:]
-    room = width - sum(2 + max(map(len, one)) for one in (*others, TRUST.values()))
+    room = room_beside((*others, tuple(TRUST.values())), width)
     table.add_column(shown[0], overflow="fold")
     for name in shown[1:]:  # a number is folded, if it must be, and never cut short
         table.add_column(name, justify="right", overflow="fold")
@@ -153,7 +154,7 @@ def _numbers(report: dict[str, Any], width: int) -> Table:
     for one, (text, *values) in zip(report["questions"], rows, strict=True):
         verdict = one["trust"]["verdict"]
         cells: list[str | Text] = [
-            text if wide else _broken(text, room),
+            text if wide else broken(text, room),
             *values,
             Text(TRUST[verdict], style=TRUST_STYLES[verdict]),
         ]
@@ -171,8 +172,15 @@ def _numbers(report: dict[str, Any], width: int) -> Table:
     return table
 
 
-def _broken(question: str, room: int) -> str:
+def room_beside(columns: Iterable[Sequence[str]], width: int) -> int:
+    """What a terminal of this width leaves for a question beside these columns."""
+    return width - sum(2 + max(map(len, one)) for one in columns)
+
+
+def broken(question: str, room: int) -> str:
     """A question over lines of a narrow terminal, broken where one would pause."""
+    if len(question) <= room:
+        return question
     lines = question.replace(" ~ ", "\n  ~ ").replace(" per ", "\n  per ").split("\n")
     return "\n".join(line.replace("||", "\n  ||") if len(line) > room else line for line in lines)
 

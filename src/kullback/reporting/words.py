@@ -160,7 +160,7 @@ def trust(report: dict[str, Any]) -> str:
     said = {
         "yes": "Nothing that was found speaks against this number.",
         "with-care": f"Read it with care: {because}.",
-        "no": f"Do not act on it: {because}.",
+        "no": f"Do not act on {head['question']}: {because}.",
     }[head["trust"]]
     others = head["untrusted"] - (head["trust"] == "no")
     if others:
@@ -168,18 +168,32 @@ def trust(report: dict[str, Any]) -> str:
     return said
 
 
+def opening(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """The first lines, each as ``number``, ``plain`` or ``trust``: a verdict of no stands first."""
+    said = [
+        ("number", headline(report)),
+        ("plain", forgotten_weight(report)),
+        ("trust", trust(report)),
+    ]
+    if report["headline"]["trust"] == "no":
+        said = [said[-1], *said[:-1]]
+    return [(kind, line) for kind, line in said if line]
+
+
 def reasons(because: list[str]) -> str:
     """What is against a number, in words where there are some.
 
     Example:
-        >>> reasons(["mask-covers-padding", "as-if-sampled-by-old"])
-        'padding is counted as tokens; it takes the tokens as sampled by old'
+        >>> reasons(["A: mask-covers-padding", "as-if-sampled-by-old"])
+        'A: padding is counted as tokens; it takes the tokens as sampled by old'
     """
     words = {code: said.caption for code, said in CODES.items()} | REASONS
     told = []
-    for code in because:
+    for reason in because:
+        side, colon, code = reason.rpartition(": ")
         name = next((name for name in words if code.startswith(name)), code)
-        told.append(words.get(name, code) + code.removeprefix(name).replace("-", " ", 1))
+        rest = code.removeprefix(name).replace("-", " ", 1)
+        told.append(side + colon + words.get(name, code) + rest)
     return "; ".join(told)
 
 

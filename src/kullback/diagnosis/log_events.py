@@ -76,8 +76,7 @@ def _start(one: Labelled) -> Diagnosis:
     code, steps = "reference-not-start", one.series.steps
     finite = np.flatnonzero(np.isfinite(one.series.values))
     certain = one.agreed("q") == "reference"
-    may = any(metric.q == "reference" for metric in one.metrics) or "ref" in one.name.lower()
-    if not (certain or may) or not len(finite):
+    if not one.may_be_of_reference or not len(finite):
         return Diagnosis()
     if steps[0] > 1 or finite[0] > 0:
         said = f"the log begins at step {steps[0]:g}"
@@ -107,8 +106,12 @@ def _start(one: Labelled) -> Diagnosis:
 
 
 def diagnose_noise(series: tuple[Labelled, ...]) -> Diagnosis:
-    """Of all KL series those that are mostly noise, in one finding."""
+    """Of the KL series by which somebody decides those that are mostly noise, in one finding.
+
+    k1 of a step is mostly noise in every honest run: told of all, it would tell nothing.
+    """
     code, checks, noisy = "noise-above-signal", [], []
+    steered = any(one.kind == "coefficient" and _moves(one.series.values) for one in series)
     for one in series:
         held = one.profile
         if one.kind != "kl":
@@ -117,12 +120,24 @@ def diagnose_noise(series: tuple[Labelled, ...]) -> Diagnosis:
             said = f"{len(held.level)} steps, and {FEWEST} are needed"
             checks.append(Check(code, one.name, "not-possible", said))
             continue
-        told = held.wrong_side > WRONG and bool(np.any(held.level > 0))
+        mostly = held.wrong_side > WRONG and bool(np.any(held.level > 0))
+        told = mostly and _decides(one, steered)
         said = f"noise {held.noise:.2g} nats about a level of {np.median(held.level):.2g}"
+        said += ", by which nothing decides as far as is known" * (mostly and not told)
         checks.append(Check(code, one.name, "failed" if told else "passed", said))
         noisy += [one] * told
     findings = (_noise(noisy),) if noisy else ()
     return Diagnosis(findings, tuple(checks))
+
+
+def _moves(values: np.ndarray) -> bool:
+    return np.unique(values[np.isfinite(values)]).size > 1
+
+
+def _decides(one: Labelled, steered: bool) -> bool:
+    """Whether a stop rule reads its single steps, or a coefficient that moves may follow it."""
+    stops = any(metric.use == "stop" for metric in one.metrics)
+    return stops or (steered and one.may_be_of_reference)
 
 
 def _noise(noisy: list[Labelled]) -> Finding:

@@ -64,9 +64,7 @@ CODES = {
     "not-finite": Code("a logged KL is NaN or infinite", False, "log"),
     "controller-saturated": Code("a coefficient runs away", False, "log"),
     "penalty-not-used": Code("a KL is logged, and its coefficient is 0", False, "log"),
-    "noise-above-signal": Code(
-        "a KL that decides something is mostly noise by step", False, "log"
-    ),
+    "noise-above-signal": Code("a KL that decides something is mostly noise", False, "log"),
     "level-changed": Code("a logged KL changes its level in one step", False, "log"),
 }
 

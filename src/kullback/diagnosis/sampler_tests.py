@@ -13,10 +13,10 @@ from kullback.diagnosis.alignment import is_shifted, shifted_roles
 from kullback.diagnosis.boundaries import badly_packed
 from kullback.diagnosis.column_faults import holds_log_probs, stands_for_infinity
 from kullback.diagnosis.environment import unscored_inside
+from kullback.diagnosis.fitted_temperature import log_likelihoods, rounding
 from kullback.diagnosis.openings import opens_unscored
 from kullback.diagnosis.rejected import cut_by_rejection
 from kullback.diagnosis.reshaped import added_up, floored
-from kullback.diagnosis.tempering import log_likelihoods, rounding
 from kullback.diagnosis.unscored import closes_unscored, never_scored, rows_unscored
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.cut_state import ROW as CUT_ROW

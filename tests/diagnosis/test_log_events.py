@@ -74,17 +74,30 @@ def test_a_change_of_level_says_from_what_to_what():
 
 def test_noise_says_what_rules_would_have_seen():
     values = 0.02 * np.exp(np.random.default_rng(0).standard_normal(400))
-    one = told(values)["noise-above-signal"]
+    one = told(values, "KL", "spinningup")["noise-above-signal"]
     assert f"{one.numbers['beyond_twice']:.0%} of" in one.cost
     assert one.numbers["series"] == 1
 
 
 def test_noisy_series_are_told_together():
     values = 0.02 * np.exp(np.random.default_rng(0).standard_normal((3, 100)))
-    log = kb.StepLog.of({f"{name}_kl": one for name, one in zip("abc", values, strict=True)})
+    series = {f"{name}_ref_kl": one for name, one in zip("abc", values, strict=True)}
+    log = kb.StepLog.of(series | {"kl_coef": np.linspace(0.1, 0.2, 100)})
     [one] = [one for one in kb.judge_log(log).findings if one.code == "noise-above-signal"]
     assert one.numbers["series"] == 3
     assert "So are" in one.claim
+
+
+@pytest.mark.parametrize("coefficient", [None, 0.001])
+@pytest.mark.parametrize(("name", "framework"), [(NAME, "verl"), ("actor/ppo_kl", "verl")])
+def test_noise_is_told_only_where_something_may_act_on_it(name, framework, coefficient):
+    values = 0.02 * np.exp(np.random.default_rng(0).standard_normal(100))
+    log = {name: values} | ({} if coefficient is None else {"kl_coef": np.full(100, coefficient)})
+    judged = kb.judge_log(kb.StepLog.of(log), framework=framework)
+    assert "noise-above-signal" not in {one.code for one in judged.findings}
+    steered = kb.StepLog.of({name: values, "actor/kl_coef": np.linspace(0.1, 0.2, 100)})
+    codes = {one.code for one in kb.judge_log(steered, framework=framework).findings}
+    assert ("noise-above-signal" in codes) == (name == NAME)  # it does not follow the update
 
 
 def test_of_few_steps_noise_cannot_be_told():

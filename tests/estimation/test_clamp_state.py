@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from kullback.columns import SENTINEL, Columns, pack
-from kullback.estimation.clamp_state import CLAMPS, Clamp, ClampState, End
+from kullback.estimation.clamp_state import (
+    CLAMPS,
+    FAR_ABOVE,
+    FAR_BELOW,
+    NEAR,
+    Clamp,
+    ClampState,
+    End,
+)
 from kullback.estimation.ratios import log_ratios
 from kullback.losses.clamp import clamp_bias
 from kullback.question import Question
@@ -40,6 +48,13 @@ def test_symmetric_clamps_are_those_of_the_loss(name, bounds) -> None:
     found = clamp_bias(log_p=old, log_q=new, form=CLAMPS[name].form, **bounds)
     assert STATE.changed[name] == found.clamped
     assert STATE.added[name] / len(LOG_R) == pytest.approx(found.bias, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", CLAMPS)
+def test_no_clamp_changes_what_is_too_near_to_be_looked_at(name) -> None:
+    nearest = np.linspace(-NEAR, NEAR, 999)
+    near = nearest if CLAMPS[name].drops else np.linspace(-FAR_BELOW, FAR_ABOVE, 9999)
+    assert CLAMPS[name].changed(near) == (0, 0.0)
 
 
 def test_a_clamp_from_one_side_leaves_the_other() -> None:

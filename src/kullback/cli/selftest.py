@@ -16,7 +16,7 @@ from kullback.cli.failing import one_sentence, require_place
 @click.command(short_help="Does it compute right on this machine?")
 @options.json
 def selftest(json: str | None) -> None:
-    """Check formulas, estimates, files and detectors, in half a minute.
+    """Check formulas, estimates, files and detectors, in less than a minute.
 
     Formulas and estimates are held to numbers of 34 digits, in torch and JAX too where these are
     installed; dumps are written and read again. Each fault that the simulated worlds know is put

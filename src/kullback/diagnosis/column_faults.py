@@ -14,6 +14,11 @@ from kullback.estimation.summary import Summary
 
 ROUNDING = 0.01  # nats above 0 that low precision can leave in an honest log-softmax
 
+ONE_MASK = (
+    "Score with the same sampling mask on both sides, or with none; look for masked logits and for "
+    "ids outside a vocabulary."
+)
+
 
 def _in_bfloat16(value: float) -> float:
     """The number of bfloat16 that is nearest, or its least one."""
@@ -106,7 +111,7 @@ def _is_minus_log(summary: Summary, role: str, state: ColumnState) -> bool:
 
 def _sentinel(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
     code, reason = "sentinel-inside-mask", f"{state.sentinel} values of −9999"
-    if not state.sentinel or _elsewhere(summary, role, "sentinel") == 0:
+    if not state.sentinel or _is_a_turn(summary, role, "sentinel", state.sentinel):
         return Diagnosis.passed(code, role, reason)
     finding = Finding(
         code=code,
@@ -127,7 +132,7 @@ def _sentinel(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
 
 def _missing(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
     code, reason = "missing-values", f"{state.nan} values not logged"
-    if not state.nan or _elsewhere(summary, role, "missing") == 0:
+    if not state.nan or _is_a_turn(summary, role, "missing", state.nan):
         return Diagnosis.passed(code, role, reason)
     cut = ", all at the end of their sequence: what was scored there is shorter than the mask"
     cut = cut if state.nan_trailing == state.nan else ""
@@ -163,18 +168,14 @@ def _impossible(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
         numbers={"tokens": state.tokens, "impossible": state.lowest, "value": state.low},
         cost=f"They are counted as they stand, and move the mean of k1 by {share:.3g} nats per "
         "token; k3 and every ratio overflow, or are 0.",
-        advice="Score with the same sampling mask on both sides, or with none; look for masked "
-        "logits and for ids outside a vocabulary. Log −inf as such.",
+        advice=f"{ONE_MASK} Log −inf as such.",
     )
     return Diagnosis.failed(finding, role, finding.claim)
 
 
-def _elsewhere(summary: Summary, role: str, fault: str) -> int:
-    """Such values that another finding does not speak of: that of another's turn in the mask."""
-    if not unscored_inside(summary, role):
-        return 1
-    counts = {"missing": summary.columns[role].nan, "sentinel": summary.columns[role].sentinel}
-    return counts[fault] - int(getattr(summary.stretches[role], fault))
+def _is_a_turn(summary: Summary, role: str, fault: str, count: int) -> bool:
+    """Whether all so many such values are of another's turn, of which another finding speaks."""
+    return unscored_inside(summary, role) and count == getattr(summary.stretches[role], fault)
 
 
 def _places(state: ColumnState, fault: str) -> tuple[str, ...]:
@@ -201,8 +202,7 @@ def _infinite(summary: Summary) -> Diagnosis:
         "some probability gives none (a log-prob of −inf), or a log-prob is +inf.",
         numbers=hit,
         cost="The KL is infinite, and no finite estimate stands for it.",
-        advice="Score with the same sampling mask on both sides, or with none; look for masked "
-        "logits and for ids outside a vocabulary.",
+        advice=ONE_MASK,
         where=tuple(
             place
             for state in summary.columns.values()

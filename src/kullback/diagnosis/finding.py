@@ -64,7 +64,7 @@ CODES = {
     "not-finite": Code("a logged KL is NaN or infinite", False, "log"),
     "controller-saturated": Code("a coefficient runs away", False, "log"),
     "penalty-not-used": Code("a KL is logged, and its coefficient is 0", False, "log"),
-    "noise-above-signal": Code("a logged KL is mostly noise from step to step", False, "log"),
+    "noise-above-signal": Code("a KL that decides something is mostly noise", False, "log"),
     "level-changed": Code("a logged KL changes its level in one step", False, "log"),
     "far-apart": Code("a logged KL is above a nat per token", False, "log"),
 }

@@ -142,18 +142,12 @@ def _at_zero(one: Labelled) -> Diagnosis | None:
     return Diagnosis.failed(finding, one.name, f"{size} {since}")
 
 
-def _to_reference(one: Labelled) -> tuple[bool, bool]:
-    """Whether it is a KL to the reference, and whether it can be one."""
-    may = any(metric.q == "reference" for metric in one.metrics) or "ref" in one.name.lower()
-    return one.agreed("q") == "reference", may
-
-
 def _start(one: Labelled) -> Diagnosis:
     """The first value of a KL to the reference, where the log begins at the beginning."""
     code, steps = "reference-not-start", one.series.steps
     finite = np.flatnonzero(np.isfinite(one.series.values))
-    certain, may = _to_reference(one)
-    if not (certain or may) or not len(finite):
+    certain = one.agreed("q") == "reference"
+    if not one.may_be_of_reference or not len(finite):
         return Diagnosis()
     if steps[0] > 1 or finite[0] > 0:
         said = f"the log begins at step {steps[0]:g}"
@@ -183,13 +177,16 @@ def _start(one: Labelled) -> Diagnosis:
 
 
 def diagnose_noise(series: tuple[Labelled, ...], explained: Collection[str] = ()) -> Diagnosis:
-    """Of all KL series those that are mostly noise, in one finding.
+    """Of the KL series by which somebody decides those that are mostly noise, in one finding.
+
+    k1 of a step is mostly noise in every honest run: told of all, it would tell nothing.
 
     Args:
         series: The series, labelled.
         explained: Those of which something was found that explains how they move.
     """
     code, checks, noisy = "noise-above-signal", [], []
+    steered = any(one.kind == "coefficient" and _moves(one.series.values) for one in series)
     for one in series:
         held = one.profile
         if one.kind != "kl" or one.name in explained:
@@ -199,17 +196,29 @@ def diagnose_noise(series: tuple[Labelled, ...], explained: Collection[str] = ()
             checks.append(Check(code, one.name, "not-possible", said))
             continue
         level = float(np.median(held.level))
-        told = (
+        mostly = (
             held.wrong_side > WRONG and held.noise > NOISY * level and bool((held.level > 0).any())
         )
+        told = mostly and _decides(one, steered) and not held.cycle
         said = f"noise {held.noise:.2g} nats about a level of {level:.2g}"
         if held.cycle:
-            told = False
             said += f", but it repeats every {held.cycle} steps: so often each batch may be used"
+        elif mostly and not told:
+            said += ", by which nothing decides as far as is known"
         checks.append(Check(code, one.name, "failed" if told else "passed", said))
         noisy += [one] * told
     findings = (_noise(noisy),) if noisy else ()
     return Diagnosis(findings, tuple(checks))
+
+
+def _moves(values: np.ndarray) -> bool:
+    return np.unique(values[np.isfinite(values)]).size > 1
+
+
+def _decides(one: Labelled, steered: bool) -> bool:
+    """Whether a stop rule reads its single steps, or a coefficient that moves may follow it."""
+    stops = any(metric.use == "stop" for metric in one.metrics)
+    return stops or (steered and one.may_be_of_reference)
 
 
 def _noise(noisy: list[Labelled]) -> Finding:
@@ -275,8 +284,8 @@ def _counted(steps: int) -> str:
 def _resets(one: Labelled) -> Diagnosis:
     """Where a KL to the reference begins anew: the reference has become the policy."""
     places = one.profile.resets
-    certain, may = _to_reference(one)
-    if not places or (one.metrics and not may):
+    certain = one.agreed("q") == "reference"
+    if not places or (one.metrics and not one.may_be_of_reference):
         return Diagnosis()
     steps = [one.series.steps[i] for i in places]
     before = float(np.nanmedian(one.series.values[max(0, places[0] - NEIGHBORS) : places[0]]))

@@ -58,6 +58,12 @@ class Labelled:
         return said.pop() if len(said) == 1 else None
 
     @property
+    def may_be_of_reference(self) -> bool:
+        """Whether its name can be that of a KL to the reference, by an entry or by itself."""
+        named = any(metric.q == "reference" for metric in self.metrics)
+        return named or "ref" in self.name.lower()
+
+    @property
     def never_negative(self) -> bool:
         """Whether its name says that each of its terms is 0 or more."""
         return bool(_NEVER.search(self.name))

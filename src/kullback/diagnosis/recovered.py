@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kullback.diagnosis.finding import Finding, decided
+from kullback.diagnosis.fitted_temperature import ERRORS_LEFT, Fit, fitted
 from kullback.diagnosis.sampler_tests import (
     SamplerTest,
     cause,
@@ -17,7 +18,6 @@ from kullback.diagnosis.sampler_tests import (
 )
 from kullback.diagnosis.scaled import unit_of
 from kullback.diagnosis.temperatures import line
-from kullback.diagnosis.tempering import ERRORS_LEFT, Fit, fitted
 from kullback.estimation.cut_state import PLACES, ROW, CutState
 from kullback.estimation.slope_state import ONE_POLICY
 from kullback.estimation.summary import Summary

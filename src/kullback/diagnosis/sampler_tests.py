@@ -14,11 +14,11 @@ from kullback.diagnosis.boundaries import badly_packed
 from kullback.diagnosis.clamped import clamped_at
 from kullback.diagnosis.column_faults import holds_log_probs, stands_for_infinity
 from kullback.diagnosis.environment import unscored_inside
+from kullback.diagnosis.fitted_temperature import log_likelihoods, rounding
 from kullback.diagnosis.openings import opens_unscored
 from kullback.diagnosis.rejected import cut_by_rejection
 from kullback.diagnosis.reshaped import added_up, averaged, floored
 from kullback.diagnosis.scaled import scaled_roles
-from kullback.diagnosis.tempering import log_likelihoods, rounding
 from kullback.diagnosis.unscored import closes_unscored, never_scored, rows_unscored
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.cut_state import ROW as CUT_ROW

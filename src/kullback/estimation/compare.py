@@ -230,10 +230,8 @@ def _compared(
     )
 
 
-def difference(
-    a: QuestionState, b: QuestionState, term: str = "k1", confidence: float = 0.95
-) -> Change:
-    """The mean of a term in b less that in a, paired by cluster; NaN where there is none.
+def difference(a: QuestionState, b: QuestionState, confidence: float = 0.95) -> Change:
+    """The mean of k1 in b less that in a, paired by cluster; NaN where there is none.
 
     The two may overlap (all tokens, and some of them) or be of two questions over the same tokens:
     what a cluster does to both cancels.
@@ -241,12 +239,11 @@ def difference(
     Args:
         a: The sums that are taken off.
         b: The sums that they are taken off from.
-        term: ``k1``, ``k2``, ``k3`` or ``exact``.
         confidence: Nominal coverage of the interval.
     """
     if not (a.total("tokens") > 0 and b.total("tokens") > 0):
         return NO_CHANGE_KNOWN
-    ours, theirs = _sides(a, b, term, paired=bool(a.groups.shared(b.groups)))
+    ours, theirs = _sides(a, b, "k1", paired=bool(a.groups.shared(b.groups)))
     return _change(ours, theirs, confidence)[0]
 
 

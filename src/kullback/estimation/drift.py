@@ -133,7 +133,7 @@ def _engine(
     if FRESH not in cells:
         return both, "no token was sampled by the newest weights"
     fresh = _of(from_state(cells[FRESH], "k1", confidence))
-    older = difference(cells[FRESH], state, "k1", confidence)
+    older = difference(cells[FRESH], state, confidence)
     at = f"{question} at staleness 0"
     return (Part("engine", at, fresh), Part("staleness", f"{question} − that", older)), ""
 
@@ -141,7 +141,7 @@ def _engine(
 def _update(
     ends: list[Question], old: QuestionState, current: QuestionState, confidence: float
 ) -> Part:
-    return Part("update", f"{ends[1]} − {ends[0]}", difference(old, current, "k1", confidence))
+    return Part("update", f"{ends[1]} − {ends[0]}", difference(old, current, confidence))
 
 
 def _of(estimate: Estimate) -> Change:

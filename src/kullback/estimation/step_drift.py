@@ -212,7 +212,7 @@ def _told(
         one, total = (from_state(s, "auto", confidence) for s in (pair.step, pair.total))
         added = NO_CHANGE_KNOWN
         if before is not None:
-            added = difference(before.total, pair.total, "k1", confidence)
+            added = difference(before.total, pair.total, confidence)
         size = pair.last - pair.number + 1
         steps.append(RunStep(pair.name, pair.number, size, pair.step.tokens, one, total, added))
     means = [max(one.step.mean, 0.0) for one in steps]
@@ -280,7 +280,7 @@ def _positions(
     if one is None or other is None or first is last:
         return ()
     return tuple(
-        (str(one.named(key)[0]), difference(one.state(key), other.state(key), "k1", confidence))
+        (str(one.named(key)[0]), difference(one.state(key), other.state(key), confidence))
         for key in one.cells
         if key in other.cells
     )

@@ -62,16 +62,15 @@ def _holes() -> Example:
 
 def _noisy() -> Example:
     """A step's number is anywhere between a seventh and seven times the level."""
-    log, k3 = _honest(), NAMES["verl"][3]
-    k1s = NAMES["verl"][2], NAMES["verl"][4]  # noisy by themselves
-    steady = {name: one for name, one in log.items() if name not in k1s}
+    log, (k3, coefficient) = _honest(), NAMES["verl"][1:6:4]
+    steered = log | {coefficient: np.geomspace(0.001, 0.002, STEPS)}
     noise = np.random.default_rng(SEED).standard_normal(STEPS)
-    level = log[k3].mean()
+    level = 0.01 * np.minimum(np.arange(STEPS), 1)  # the policy starts as its reference
     return Example(
-        told=_told("k3 of a step spreads over a factor of seven to either side"),
-        diagnosis=_seen(steady | {k3: level * np.exp(noise)}),
+        told=_told("a coefficient follows a k3 that spreads over a factor of seven to either side"),
+        diagnosis=_seen(steered | {k3: level * np.exp(noise)}),
         clean="with a hundred times as many tokens",
-        twin=_seen(steady | {k3: level * np.exp(noise / 10)}),
+        twin=_seen(steered | {k3: level * np.exp(noise / 10)}),
     )
 
 

@@ -75,11 +75,12 @@ LOGGED = {
     "noise-above-signal": Lesson(
         means="From one step to the next the logged KL moves by more than it drifts. A stop rule "
         "or a controller that looks at single steps decides by chance.",
-        test=f"More than {log_events.WRONG:.0%} of the steps are above twice, or below half of "
+        test="A stop rule reads a series of its name, or a coefficient moves that may follow it. "
+        f"More than {log_events.WRONG:.0%} of the steps are above twice, or below half of "
         f"the running median of {log_profile.NEIGHBORS} steps. The noise is 1.48 median absolute "
         "first differences, over √2.",
         harmless="If nobody decides by single steps, nothing is lost: the mean over steps holds. "
-        "k1 of a small batch is always so.",
+        "k1 of a small batch is always so, and is told only where something may act on it.",
         held_by=_EVENTS,
     ),
     "level-changed": Lesson(

@@ -5,7 +5,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from kullback.diagnosis.tempering import fitted, log_likelihoods, rounding
+from kullback.diagnosis.fitted_temperature import fitted, log_likelihoods, rounding
 from kullback.estimation.tempered_state import EXPONENTS, RAW, TemperedState
 from kullback.worlds import CLEAN_WORLDS, Mixture
 from kullback.worlds.tables import drifted, kept_top_k, kept_top_p, tempered

@@ -151,7 +151,24 @@ def test_parts_add():
 
 
 def test_a_ratio_to_the_entropy_is_read_as_a_unit():
-    assert spoken_factor(1.44, 0.01) == "log-probs in bits (log2) beside an entropy in nats"
-    assert spoken_factor(0.70, 0.01) == "an entropy in bits (log2) beside log-probs in nats"
+    assert "or log-probs in bits (log2) beside an entropy in nats" in spoken_factor(1.44, 0.01)
+    assert "or an entropy in bits (log2) beside log-probs in nats" in spoken_factor(0.70, 0.01)
     assert "log10" in spoken_factor(2.3, 0.02)
     assert spoken_factor(1.2, 0.02) == ""
+    assert spoken_factor(-0.5, 0.01) == ""
+
+
+@pytest.mark.parametrize("factor", [BITS, DECIMAL])
+def test_the_entropy_test_of_a_dump_all_in_one_unit_says_which_it_may_be(factor):
+    columns = drawn()
+    columns = replace(times(columns, factor, *columns.log_probs), exact={})
+    (finding,) = [one for one in found(columns) if one.accuses]
+    assert finding.code == "sampler-mismatch"
+    assert f"log-probs in {'bits' if factor > 1 else 'decimal'}" in finding.claim
+
+
+def test_heads_in_bits_throughout_are_told_beside_the_temperature_they_look_like():
+    columns = drawn(top_k=20)
+    columns = replace(times(columns, BITS, *columns.log_probs, heads=True), entropy={}, exact={})
+    (finding,) = [one for one in found(columns) if one.accuses]
+    assert "So do draws at temperature 1, with log-probs and heads in bits" in finding.claim

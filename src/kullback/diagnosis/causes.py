@@ -48,7 +48,9 @@ def _explains(cause: Finding, finding: Finding) -> bool:
     # A warning of missing values counts gaps, which explain nothing; one of a clamp names it.
     grave = cause.severity == "error" or (cause.code, cause.severity) == ("clamp-active", "warning")
     told = grave and finding.code in EXPLAINS[cause.code]
-    return told and bool(finding.questions) and set(finding.questions) <= set(cause.questions)
+    # What a clamp of a trainer would do spoils no question, and speaks of one.
+    touched = set(finding.questions) or {finding.numbers.get("question")} - {None}
+    return told and bool(touched) and touched <= set(cause.questions)
 
 
 def together(found: dict[str, Diagnosis]) -> Diagnosis:

@@ -16,8 +16,7 @@ class Code:
         caption: The fault in one line.
         accuses: Whether it says that somebody made a mistake. The accusing codes together hold
             one per cent of false alarms per report on clean data.
-        of: What it is found in alone: ``dump``, or ``log`` (step logs; a few codes of dumps are
-            found in logs as well).
+        of: Where it is at home: ``dump``, or ``log`` (step logs); a few are found in both.
     """
 
     caption: str
@@ -44,7 +43,7 @@ CODES = {
     "sampler-truncated": Code("the sampler's log-probs leave out a top-k or top-p", True),
     "in-sample": Code("a policy was fitted to the tokens that judge it", True),
     "sign-impossible": Code("a logged number is negative and cannot be", True, "log"),
-    "unit-or-scale": Code("two logged KLs that should be one differ by a factor", True, "log"),
+    "unit-or-scale": Code("two KLs, or two roles' log-probs, differ by a factor", True, "log"),
     "rows-left-out": Code("damaged rows were not read", False),
     "rows-repeated": Code("rows are copies of others", False),
     "column-not-read": Code("a column that looks like log-probs, or a mask, was not read", False),

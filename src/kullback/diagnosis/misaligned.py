@@ -77,7 +77,7 @@ def _finding(summary: Summary, found: list[SamplerTest], sound: list[SamplerTest
             f"correlate {how if partly else f'by {near:.2f}'}, and {pair.q} finds likely what "
             f"{pair.p} found unlikely more often than it could if {pair.p} had sampled "
             f"(probability at most {chance(worst.log_p)}). So {who} to other rows or "
-            "tokens, or hold something else than log-probs of these (an entropy, a maximum, a KL)."
+            "tokens, or are not log-probs."
         ),
         numbers={
             "correlation": near,

@@ -168,8 +168,8 @@ def _bound_advice(summary: Summary, question: Question) -> str:
     return (
         f"Take as sampler the log-probs that the engine logged while it drew, not recomputed ones, "
         f"or give them as a third policy: {question} ~ SAMPLER. If {question.p} did sample, look "
-        f"for a temperature or top-p that its log-probs leave out, for {question.q} trained on "
-        "these very tokens, for a shifted or padded column, and for log-probs in another unit."
+        f"for a temperature or top-p that was left out, for {question.q} trained on these tokens, "
+        "for another unit, and for a shifted or padded column."
     )
 
 
@@ -193,7 +193,6 @@ def _mean_finding(summary: Summary, test: SamplerTest) -> Finding:
         "entropy": "the mean of −log p − H",
         "heads": "the share of tokens inside its logged head, less the mass of that head,",
     }[test.kind]
-    unit = _unit(summary, test)
     sharper = (test.mean < 0) == (test.kind == "entropy")
     way = "a lower temperature or a truncation (top-p, top-k)" if sharper else "a flatter policy"
     return Finding(
@@ -204,13 +203,13 @@ def _mean_finding(summary: Summary, test: SamplerTest) -> Finding:
         claim=(
             f"The tokens were not drawn from the distribution that {test.sampler} logged: {what} "
             f"is {test.mean:+.3g} over {test.count} prefixes ({test.z:+.1f} standard errors), "
-            f"where an honest sampler has 0. The direction fits {way}{unit}."
+            f"where an honest sampler has 0. The direction fits {way}{_unit(summary, test)}."
         ),
         numbers={"test": test.kind, "mean": test.mean, "z": test.z, "prefixes": test.count},
         cost=OTHER_POLICY,
         advice="Log the processed log-probs (after temperature, top-p and top-k) and their heads, "
-        "which tell what was left out; or sample at temperature 1 without truncation. Rows kept or "
-        "left out by what was drawn, or by how likely it is, look alike.",
+        "which tell what was left out; or sample at temperature 1 without truncation. Rows chosen "
+        "by what was drawn look alike.",
     )
 
 
@@ -218,11 +217,8 @@ def _unit(summary: Summary, test: SamplerTest) -> str:
     """Which unit the ratio of −log p to H can come from, with what it can also be."""
     if test.kind != "entropy" or not test.z:
         return ""
-    entropy = float(summary.samplers[test.sampler].by_group("entropy").sum()) / test.count
-    ratio, error = 1 + test.mean / entropy, abs(test.mean / test.z) / entropy
-    unit = spoken_factor(ratio, error)
-    told = f"−log p is {ratio:.3f} ± {error:.2g} times H on average"
-    return f"; or {unit}: {told}" if unit else ""
+    entropy = summary.samplers[test.sampler].by_group("entropy").sum() / test.count
+    return spoken_factor(1 + test.mean / entropy, abs(test.mean / test.z) / entropy)
 
 
 def _within_finding(summary: Summary, test: SamplerTest) -> Finding:

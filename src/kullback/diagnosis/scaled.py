@@ -297,8 +297,9 @@ def unit_of(factor: float, near: float) -> str:
 
 def spoken_factor(factor: float, error: float) -> str:
     """What a factor of −log p to the entropy can come from, if it is that of a unit."""
+    told = f": −log p is {factor:.3f} ± {error:.2g} times H on average"
     if unit := unit_of(factor, 2 * error):
-        return f"log-probs in {unit} beside an entropy in nats"
-    if unit := unit_of(1 / factor, 2 * error / factor**2):
-        return f"an entropy in {unit} beside log-probs in nats"
+        return f"; or log-probs in {unit} beside an entropy in nats{told}"
+    if factor > 0 and (unit := unit_of(1 / factor, 2 * error / factor**2)):
+        return f"; or an entropy in {unit} beside log-probs in nats{told}"
     return ""

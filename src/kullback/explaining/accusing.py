@@ -90,18 +90,19 @@ ACCUSING = {
         test=f"A bet of {STAKE:g} of the stake on q at each token gains more than it can if p "
         f"sampled (probability below {ALPHA:.0%}, shared among all tests), and the log-probs "
         f"correlate by less than {UNRELATED:g}; or they do so in {FEWEST_APART} sequences or more, "
-        f"while in most they correlate by {related_rows.NEAR:g} at least.",
+        f"while in most they correlate by {related_rows.NEAR:g} at least. Or nearly all sequences "
+        "begin or end with zeros, and the rest fits no role.",
         harmless="Unlike policies are no fault: low correlation alone accuses nobody. If the "
         "columns are of the same tokens after all, the bet still holds: then p did not sample.",
     ),
     "not-log-probs": Lesson(
         means="A log-prob of a token is never above 0, and these are: probabilities, losses "
         "(−log p) whose sign was lost, logits, or another column. Or they only fall along each "
-        "sequence, as sums of log-probs do.",
+        "sequence, as sums of log-probs do, or stay what they are, as its mean does.",
         test=f"A value above {column_faults.ROUNDING:g} nats. Where ids are logged that is "
         "certain; without ids values may be densities, and only values that all lie between 0 and "
         f"1, and not at one, are accused. Or none of {reshaped.FEWEST} and more is above the one "
-        "before it, while another role's are.",
+        "before it, or none below, while another role's are; or each sequence has one value.",
         harmless="A log-density of a continuous action may be above 0. Without ids the report says "
         "that it cannot tell; if you logged ids for such actions, leave them out.",
     ),
@@ -208,7 +209,7 @@ ACCUSING = {
         "other tests.\n"
         "Processed: old/rollout has a mean below 1 by "
         f"{processed.ERRORS:g} standard errors and {processed.LEAST:.1%}, and above 1 "
-        f"{processed.ABOVE:.0%} at most of what it has below.",
+        f"{processed.ABOVE:.0%} at most of what it has below, without a tail.",
         harmless="If the cut policy is the one you ask about, its processed log-probs are right, "
         "and so is KL(rollout‖reference) from them.",
     ),

@@ -9,6 +9,7 @@ from kullback.diagnosis import (
     log_labels,
     log_pairs,
     log_profile,
+    scaled,
 )
 from kullback.explaining.codes import Lesson
 
@@ -28,11 +29,14 @@ LOGGED = {
     "unit-or-scale": Lesson(
         means="Two series of one run are said to be the same KL, and one is a fixed multiple of "
         "the other: counted twice, divided by the micro-batches twice, per sequence against per "
-        "token, bits against nats, or with the sign turned.",
+        "token, bits against nats, or with the sign turned. In a dump one role's log-probs are a "
+        "multiple of another's: bits (1.4427), log10 (0.4343), or divided behind the log-softmax.",
         test=f"The ratio is constant over {log_pairs.FEWEST} steps or more (its logarithm spreads "
         f"by less than {log_pairs.STUCK:g}) and a whole number up to {log_pairs.LARGEST} or one "
         f"over it to {log_pairs.ROUND:.0%}, log 2, or −1; or it is constant after division by the "
-        "mean length of the responses.",
+        "mean length of the responses. Of log-probs: a line through 0 explains "
+        f"{scaled.EXPLAINED:.0%} of the squared differences ({scaled.LIKELIER:.0%} if q is the "
+        f"likelier), and q/p or k1 has a mean that two policies cannot have.",
         harmless="If the names say that the units differ (sum, seq, per_token, coef, penalty), or "
         "the dictionary does, nothing is told. A ratio that is the logged coefficient is a "
         "penalty beside its KL.",

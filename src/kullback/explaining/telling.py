@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kullback.diagnosis import (
-    clamps,
+    clamped,
     endings,
     engines,
     first_step,
@@ -123,7 +123,8 @@ TELLING = {
         f"token. {rescored.FEWEST} such tokens, {rescored.MANY:.0%} of them off by more than "
         "rounding, hardly correlated between roles. Or rollout and old differ by "
         f"{engines.TELLS:.0%} of the k3 of an update, or by more than {engines.LARGEST:g} nats "
-        "(root mean square), which is no noise.",
+        "(root mean square), or in a direction: the mean of old/rollout, or the slope of their "
+        "log-probs, is not 1. Then it is no noise.",
         harmless="An engine that logs exactly what it drew from may differ between two batches and "
         "be right each time. If weights changed between the rows, log step.",
         held_by="tests/diagnosis/test_rescored.py",
@@ -146,11 +147,12 @@ TELLING = {
         "were logged; or (a note) a clamp that trainers use by default would change the mean of "
         "these tokens. What a clamp cuts off are the tokens that one policy has given up, and they "
         "lose their gradient as well.",
-        test=f"{clamps.FEWEST_TIES} log-ratios or more at the smallest or the largest value, "
-        f"{clamps.PILED:g} times as many as in the bins beside it; at both ends alike, or at a "
+        test=f"{clamped.FEWEST_TIES} log-ratios or more at the smallest or the largest value, "
+        f"{clamped.PILED:g} times as many as in the bins beside it; at both ends alike, or at a "
         f"limit that is a round number. Or {reshaped.FEWEST_TIES} log-probs at a smallest value "
-        f"that is a multiple of {reshaped.STEP:g}, which another role goes below. A note, where a "
-        "default clamp changes the mean of its formula by more than its standard error.",
+        f"that is a multiple of {reshaped.STEP:g} or the log of a power of ten, which another role "
+        "goes below. A note, where a default clamp changes the mean of its formula by more than "
+        "its standard error.",
         harmless="If your trainer has another clamp, or none, the note is only a comparison.",
         held_by="tests/diagnosis/test_clamps.py",
     ),

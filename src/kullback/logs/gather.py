@@ -12,6 +12,8 @@ import numpy as np
 from kullback.dumps.errors import DumpError
 from kullback.logs.step_log import Series
 
+# A trainer's own step, where it logs it as a number: loggers count rows beside it.
+TRAINERS = ("train/global_step", "trainer/global_step")
 NAMED = 8  # runs that a sentence names, at most
 
 

@@ -57,6 +57,17 @@ def test_trainers_of_one_framework_are_told_apart():
     assert "k1 of KL(old||reference) (trl RLOOTrainer)" in both.said
 
 
+def test_what_is_called_a_kl_and_is_none_is_said():
+    found = one("train/kl", 3.0, "trl/KTO")
+    assert found is not None
+    assert found.said.startswith("a baseline that is no KL")
+    log = kb.StepLog.of({"train/kl": np.full(20, 3.0)})
+    assert kb.judge_log(log, framework="trl/KTO").findings == ()
+    mine = one("kl", 3.0, "rldoctor")  # which has whatever the trainer logged
+    assert mine is not None
+    assert mine.said == "not in the dictionary: called a KL by its name alone"
+
+
 def test_settings_may_make_of_an_entry_one_that_can():
     found = one("actor/kl_loss", -0.5, "verl")
     assert found is not None

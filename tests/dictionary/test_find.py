@@ -29,6 +29,7 @@ def test_a_bare_name_is_that_of_all_who_log_it():
 def test_a_name_with_a_prefix_is_that_of_its_owner():
     assert frameworks("train/approx_kl") == {"stable-baselines3"}
     assert frameworks("actor/ppo_kl") == {"verl"}
+    assert {one.name for one in find("train/objective/kl")} == {"objective/kl"}
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,7 @@ def test_a_name_with_a_prefix_is_that_of_its_owner():
         ("actor.kl_loss", "verl", "actor/kl_loss"),
         ("mismatch_kl/all/mean", "prime-rl", "mismatch_kl"),
         ("train/kl", "trl", "kl"),
+        ("train/objective/kl", "trl", "objective/kl"),
         ("sampling_logp_difference/mean", "trl", "sampling/sampling_logp_difference/mean"),
     ],
 )

@@ -28,6 +28,19 @@ def test_nan_of_mlflow_is_one(tmp_path):
     assert values[1] == 2.0
 
 
+def test_a_trainers_own_step_is_the_step(tmp_path):
+    """Two runs of one name: the logger counts on, the trainer begins anew."""
+    rows = [
+        (i, "2026-01-01T00:00:00", "r", i, f'{{"kl": {i}, "train/global_step": {10 * (i % 3)}}}')
+        for i in range(6)
+    ]
+    database(tmp_path / "a.db", TRACKIO, rows)
+    log = read_log(tmp_path / "a.db")
+    assert log["kl"].steps.tolist() == [0, 10, 20]
+    assert log["kl"].values.tolist() == [3, 4, 5]
+    assert "start again at step 0" in log.notes[0]
+
+
 @pytest.mark.parametrize(
     ("made", "row", "sentence"),
     [

@@ -35,7 +35,9 @@ DEMO_QUESTIONS = ("KL(strong||reference) ~ rollout", "KL(rescored||reference)")
     help="Ask every pair of rollout, old, current and reference, at the sampler's prefixes and at "
     "those of p.",
 )
-@click.option("--framework", metavar="NAME", help="The trainer that wrote a step log: verl, trl, …")
+@click.option(
+    "--framework", metavar="NAME", help="The trainer that wrote a step log: verl, trl/GRPO, …"
+)
 @click.option(
     "--tokens",
     type=click.IntRange(min=1),

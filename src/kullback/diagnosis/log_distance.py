@@ -28,7 +28,7 @@ def diagnose_distance(one: Labelled, tokens: Tokens | None) -> Diagnosis:
     level = one.agreed("level")
     if any("teacher" in (metric.p, metric.q) for metric in one.metrics):
         return Diagnosis()  # a student starts far from its teacher
-    values = one.series.values * float(one.agreed("sign") or 1)
+    values = -one.series.values if one.agreed("sign") == -1 else one.series.values
     if level == "sequence_sum":
         if tokens is None or not np.isfinite(tokens.lengths).any():
             why = "it is a sum over a sequence: log the mean length of the responses"

@@ -260,13 +260,14 @@ def _spikes(one: Labelled) -> Diagnosis:
     usual = float(np.median(one.profile.level))
     # Of the sum over all steps, what the single ones make.
     share = float(values[list(places)].sum() / np.nansum(np.abs(values[np.isfinite(values)])))
+    update = bool(one.metrics) and all((m.p, m.q) == ("old", "current") for m in one.metrics)
     finding = Finding(
         code,
         "note",
         "likely",
         f"{one.name} jumps at {_counted(len(places))} and is back at the next: to "
         f"{values[largest]:.3g} at step {steps[largest]:g}, where {usual:.3g} is usual. So few "
-        "tokens can own the mean of such a step.",
+        f"tokens can own the mean of such a step{', or one update went that far' * update}.",
         f"These steps make {share:.0%} of the sum over all. "
         + decided(float(values[largest]), usual),
         "Dump one such batch, and kullback report names the tokens. A clamp of each term would "

@@ -134,9 +134,7 @@ def labelled(log: StepLog, framework: str | None) -> tuple[Labelled, ...]:
         name, found = series.name, find(series.name, framework)
         is_kl = bool(KL.search(name))
         known = tuple(
-            one
-            for one in found
-            if (one.use == "coefficient" or one.question) and (is_kl or _is_named(one, name))
+            one for one in found if _says_something(one, is_kl) and (is_kl or _is_named(one, name))
         )
         if _FIGURE.search(name.lower()) or not (is_kl or known):
             continue
@@ -145,6 +143,12 @@ def labelled(log: StepLog, framework: str | None) -> tuple[Labelled, ...]:
         else:
             made.append(_kl(series, tuple(one for one in known if one.use != "coefficient")))
     return tuple(made)
+
+
+def _says_something(metric: Metric, is_kl: bool) -> bool:
+    """Whether it is a KL, what multiplies one, or called one without being one (KTO's ``kl``)."""
+    called = is_kl and not metric.can_be_negative
+    return metric.use == "coefficient" or metric.question is not None or called
 
 
 def _is_named(metric: Metric, name: str) -> bool:

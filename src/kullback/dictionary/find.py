@@ -72,8 +72,14 @@ def find(name: str, framework: str | None = None, version: str | None = None) ->
         return tuple(one for one in there if _fits(one, key, _ends_alike))
     for way in (_same, _prefixed, _shortened, _ends_alike):
         if found := tuple(one for one in there if _fits(one, key, way)):
-            return found
+            return _longest(found, key) if way is _prefixed else found
     return ()
+
+
+def _longest(found: tuple[Metric, ...], key: str) -> tuple[Metric, ...]:
+    """Those of the longest name: ``train/objective/kl`` is ``objective/kl``, and no ``kl``."""
+    lengths = [max(len(n) for n in map(_key, one.names) if _prefixed(key, n)) for one in found]
+    return tuple(one for one, size in zip(found, lengths, strict=True) if size == max(lengths))
 
 
 def _fits(one: Metric, key: str, way: Callable[[str, str], bool]) -> bool:

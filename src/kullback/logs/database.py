@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from kullback.dumps.errors import DumpError
-from kullback.logs.gather import Point, Points, as_number, flattened
+from kullback.logs.gather import TRAINERS, Point, Points, as_number, flattened
 
 MAGIC = b"SQLite format 3\x00"
 
@@ -83,7 +83,12 @@ def _of_trackio(file: Path) -> Iterator[Point]:
                     f"{file}, table metrics, id {row}: its metrics or its time cannot be read: "
                     f"{error}"
                 ) from error
-            for name, value in flattened(held):
+            named = dict(flattened(held))
+            own = next(
+                (at for one in TRAINERS if (at := as_number(named.get(one))) is not None), None
+            )
+            at = _number(file, "step", step) if own is None else own
+            for name, value in named.items():
                 number = as_number(value)
                 if number is not None:
-                    yield Point(str(run), name, _number(file, "step", step), number, time)
+                    yield Point(str(run), name, at, number, time)

@@ -12,6 +12,8 @@ import numpy as np
 from kullback.dumps.errors import DumpError
 from kullback.logs.step_log import Series
 
+# A trainer's own step, where it logs it as a number: loggers count rows beside it.
+TRAINERS = ("train/global_step", "trainer/global_step")
 NAMED = 8  # runs that a sentence names, at most
 
 
@@ -85,11 +87,12 @@ def series_of(path: str, given: Points, run: str | None) -> tuple[str, dict[str,
 def _again(restarts: tuple[float, ...], at_start: bool, lost: dict[str, int]) -> str:
     """What is said of series that go back to the same earlier steps, each losing some values."""
     name, *others = lost
+    *before, last = restarts
     who = f"{len(lost)} series ({name}, …) start" if others else f"{name} starts"
-    times = f"{len(restarts)} times, last " if len(restarts) > 1 else ""
+    times = f"{len(restarts)} times, last " if before else ""
     most = f"{'up to ' if len(set(lost.values())) > 1 else ''}{max(lost.values())}"
     return (
-        f"{who} again {times}at step {restarts[-1]:g}: the later values count, and {most} earlier "
+        f"{who} again {times}at step {last:g}: the later values count, and {most} earlier "
         "ones do not" + "; if these are two runs, keep them in two folders" * at_start
     )
 

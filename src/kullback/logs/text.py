@@ -10,13 +10,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from kullback.dumps.errors import DumpError
-from kullback.logs.gather import Point, Points, as_number, flattened
+from kullback.logs.gather import TRAINERS, Point, Points, as_number, flattened
 
-# What the step is called, the first of these that is there: a trainer's own, which W&B draws over,
-# before W&B's count of rows.
-STEPS = ("train/global_step", "trainer/global_step", "_step", "step", "global_step", "Step",
-         "training/global_step", "time/total_timesteps", "time/iterations", "timesteps_total",
-         "training_iteration", "iteration", "iter", "update", "epoch")  # fmt: skip
+# What the step is called, the first of these that is there.
+STEPS = (*TRAINERS, "_step", "step", "global_step", "Step", "training/global_step",
+         "time/total_timesteps", "time/iterations", "timesteps_total", "training_iteration",
+         "iteration", "iter", "update", "epoch")  # fmt: skip
 TIMES = ("_timestamp", "timestamp", "wall_time", "Wall time", "time", "_runtime")
 NAMES = ("tag", "name", "metric", "key")  # of a table with one number per row
 _ENDS = ("__MIN", "__MAX")  # of the columns that W&B's page adds to each of an export

@@ -72,10 +72,9 @@ def _records(file: Path, notes: list[str]) -> Iterator[tuple[int, bytes]]:
 
 def _axis(data: bytes) -> dict[str, str]:
     """The names that a metric is defined for (``define_metric``), and what is its step."""
-    said = {number: value.decode() for number, value in fields(data) if isinstance(value, bytes)
-            if number in (1, 2, 4)}  # fmt: skip
-    name = said.get(1) or said.get(2)
-    return {name: said[4]} if name and 4 in said else {}
+    said = {number: value for number, value in fields(data) if isinstance(value, bytes)}
+    name = said.get(1) or said.get(2)  # of one metric, or a pattern for several
+    return {name.decode(): said[4].decode()} if name and 4 in said else {}
 
 
 def _of_history(data: bytes, axes: dict[str, str], last: dict[str, float]) -> Iterator[Point]:
@@ -84,7 +83,8 @@ def _of_history(data: bytes, axes: dict[str, str], last: dict[str, float]) -> It
     Rows are counted by ``_step``. Where another number was defined as the step of a name, its value
     in this row, or else its last one, is the step.
     """
-    step, found = math.nan, {}
+    step = math.nan
+    found: dict[str, float] = {}
     for number, value in fields(data):
         if number == 1 and isinstance(value, bytes):
             name, one = _item(value)

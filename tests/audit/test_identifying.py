@@ -234,3 +234,9 @@ def test_what_cannot_be_asked_is_refused(value, given, told):
 def test_two_policies_are_needed():
     with pytest.raises(ValueError, match="give the log-probs of two roles"):
         identify(0.1, {"old": [[-1.0]]})
+
+
+def test_one_coefficient_needs_no_list():
+    logs = {"old": [[-1.2, -0.35, -2.75]], "current": [[-1.05, -0.6, -2.4]]}
+    for one in (0.05, [0.05]):
+        assert str(identify(-0.05 * 0.25 / 3, logs, coefficients=one).best).endswith("× 0.05")

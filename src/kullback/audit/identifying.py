@@ -166,7 +166,7 @@ def identify(
     lengths: Any = None,
     sampler: str | None = None,
     microbatches: int | Sequence[int] | None = None,
-    coefficients: Iterable[float] = (),
+    coefficients: Iterable[float] | float = (),
     precision: str = "float32",
 ) -> Identification:
     """Say which formula, of which two policies, averaged how, gives a logged number.
@@ -188,7 +188,7 @@ def identify(
         lengths: The tokens of each sequence of flat arrays.
         sampler: Who drew the tokens; presumed by the names of the roles, if left out.
         microbatches: How many micro-batches there were, or how many sequences each had.
-        coefficients: What else it may be multiplied by, such as a KL coefficient.
+        coefficients: What else it may be multiplied by, one number or several: a KL coefficient.
         precision: What the trainer computed in, ``float32`` or ``bfloat16``.
 
     Returns:
@@ -267,13 +267,15 @@ def _read(value: float | str) -> tuple[float, float]:
     return number, DIGITS * abs(number)
 
 
-def _scales(microbatches: int, coefficients: Iterable[float]) -> list[tuple[float, str, int]]:
+def _scales(
+    microbatches: int, coefficients: Iterable[float] | float
+) -> list[tuple[float, str, int]]:
     """Each factor, what it is called, and how far-fetched it is."""
     found = {1.0: ("", 0), 2.0: ("", 3), 0.5: ("", 3)}
     if microbatches > 1:
         found[1 / microbatches] = ("1/micro-batches", 2)
         found[float(microbatches)] = ("micro-batches", 2)
-    for one in coefficients:
+    for one in coefficients if isinstance(coefficients, Iterable) else (coefficients,):
         if one and math.isfinite(one):
             found.setdefault(float(one), ("", 2))
     turned = {

@@ -122,8 +122,9 @@ def _judged(
         settings = read_settings(config) if config else None
         return judge_logged(name, value, tokens, framework, version, settings)
     if not (known := _known(name)):
-        who = find(name)[0].framework
-        raise ValueError(f"whose {name} is it? say it, and it is judged: --framework {who}")
+        first, *others = dict.fromkeys(one.framework for one in find(name))
+        also = f" (or {', '.join(others)})" if others else ""
+        raise ValueError(f"whose {name} is it? say it, and it is judged: --framework {first}{also}")
     return judge(known, value, tokens)
 
 

@@ -121,8 +121,8 @@ def caption(report: dict[str, Any]) -> str:
     said = (
         "Plain: the mean of log p − log q, a KL only if p sampled. Token: KL(p||q) by the weight "
         "of each token, at the sampler's prefixes. Own: at the prefixes of p, by cumulative "
-        "weights if it did not sample; where they leave less than half of the tokens, or hardly saw "
-        "p's prefixes, read token."
+        "weights if it did not sample; where they leave less than half of the tokens, or hardly "
+        "saw p's prefixes, read token."
     )
     if any(one["own"] is None for one in pairs):
         said += " A dash was not asked: --policies asks all."

@@ -17,6 +17,7 @@ from kullback.logs.step_log import Series, StepLog
 ROUNDED = 2.0**-22  # in float32
 COARSE = 2.0**-7  # in bfloat16
 # A name that says itself that its terms are never negative.
+UNFIT = ", which its values do not fit"
 _NEVER = re.compile(r"k[23](?![0-9])|low_?var|abs_|mse", re.IGNORECASE)
 _COEFFICIENT = re.compile(r"coef|beta|kl_ctl|kl_weight|kl_scale", re.IGNORECASE)
 FEWEST_NAMES = 2  # whole names of a framework by which it is guessed
@@ -70,7 +71,7 @@ class Labelled:
         if not self.known:
             return "not in the dictionary: called a KL by its name alone"
         if not self.metrics:
-            return f"by its name {_which(self.excluded)}, which its values do not fit"
+            return f"by its name {_which(self.excluded)}{UNFIT}"
         said = _which(self.metrics)
         return f"{said}; not {_which(self.excluded)}" if self.excluded else said
 

@@ -9,7 +9,7 @@ from math import exp, log
 import numpy as np
 
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
-from kullback.diagnosis.log_labels import COARSE, ROUNDED, Labelled
+from kullback.diagnosis.log_labels import COARSE, ROUNDED, UNFIT, Labelled
 from kullback.diagnosis.log_tokens import Tokens
 from kullback.diagnosis.sampler_tests import ALPHA, FLOAT32_FLOOR, chance
 from kullback.dictionary import Metric
@@ -166,8 +166,8 @@ def _impossible(one: Labelled, named: bool) -> Diagnosis:
         code,
         "warning" if near else "error",
         "certain",
-        f"{one.name} is negative at {count} of {len(values)} steps, down to {low:.4g}, and "
-        f"{one.said} cannot be.{near}",
+        f"{one.name} is negative at {count} of {len(values)} steps, down to {low:.4g}. It is "
+        f"{one.said.removesuffix(UNFIT)}, which is never below 0.{near}",
         "Its sign is wrong: a penalty by it is a reward, and no stop rule fires.",
         "Look for the ratio upside down in one of its two places, a clamp of the ratio and not of "
         "its logarithm, a mask or a coefficient inside the mean, k1 under this name; and compute "

@@ -81,6 +81,8 @@ def test_a_mask_of_other_values_is_refused(weight) -> None:
         ),
         ({"log_probs": {"p": np.zeros(3)}}, "flat log-probs need lengths=: .* or 1 for independ"),
         ({"log_probs": {"p": np.zeros(3)}, "lengths": [2, 2]}, "add up to 4, .* are 3 tokens"),
+        ({"log_probs": {"p": np.zeros(3)}, "lengths": [0, 2, 3]}, "cu_seqlens.*their differences"),
+        ({"log_probs": {"p": np.zeros((1, 3))}, "lengths": [2, 1]}, r"a packed row .* its \[0\]"),
         ({"log_probs": {"p": np.zeros(3)}, "lengths": 2}, "3 tokens are no whole number of .* 2"),
         ({"log_probs": {"p": np.zeros(3)}, "lengths": [4, -1]}, "whole numbers"),
         ({"log_probs": {"p": np.zeros(3)}, "lengths": 0}, "lengths|sequences of 0"),

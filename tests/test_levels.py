@@ -121,3 +121,15 @@ def test_one_length_for_all_is_a_number_of_any_kind(library) -> None:
     for length in (2, np.int64(2)):
         found = totals(flat, lengths=length)
         assert (float(found.total), float(found.sequence_means)) == (10.0, 5.0)
+
+
+def test_lists_of_totals_can_be_summed() -> None:
+    parts = [totals([[1.0, 2.0]]), totals([[3.0]]), totals([[4.0, 5.0, 6.0]])]
+    assert sum(parts) == parts[0] + parts[1] + parts[2]
+    with pytest.raises(TypeError):
+        sum(parts, start=1)
+
+
+def test_lengths_that_are_known_here_are_looked_at_in_any_library(library) -> None:
+    with pytest.raises(ValueError, match=r"add up to 19, but there are 9 .*cu_seqlens"):
+        totals(library.array(np.ones(9)), lengths=[0, 3, 7, 9])

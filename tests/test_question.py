@@ -196,3 +196,8 @@ def test_the_engine_is_the_likeliest_sampler_then_the_copy_before_the_update() -
 def test_no_default_questions(roles: list[str], sampler: str | None, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         default_questions(roles, sampler)
+
+
+def test_a_question_is_its_own_parse() -> None:
+    asked = Question("current", "reference", "rollout")
+    assert Question.parse(asked) is asked

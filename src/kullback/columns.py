@@ -11,12 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from kullback.arrays import to_numpy
 from kullback.clusters import cluster_keys, content_keys
+from kullback.uneven import end_to_end
 
 # The fields of ``Columns`` by their shape, for what treats all of them alike.
 _BY_TOKEN = ("mask", "tokens", "token_bytes", "versions")
 _BY_TOKEN_AND_ROLE = ("log_probs", "entropy", "exact")
 _BY_SEQUENCE = ("clusters", "text", "rows", "within")
 
+WITH_LENGTHS = (
+    "lengths go with flat arrays: of a packed row [1, tokens] give its [0], and a mask with "
+    "[sequences, tokens]"
+)
 SENTINEL = -9999.0  # what engines write where they have no log-prob (or clamped a −inf)
 
 BFLOAT16 = 2.0**-9  # relative rounding error, half a unit in the last of its eight bits
@@ -267,8 +272,8 @@ def pack(
     """Arrays as people hold them, as one batch.
 
     Args:
-        log_probs: Log-probs by role, each [sequences, tokens] or, with ``lengths``, flat, in nats;
-            of NumPy, torch or JAX, on any device.
+        log_probs: Log-probs by role, each [sequences, tokens], a list of rows of any lengths or,
+            with ``lengths``, flat, in nats; of NumPy, torch or JAX, on any device.
         mask: Which tokens count; bool or 0/1, of the same shape. All, if left out.
         lengths: For flat arrays, the tokens of each sequence; 1 means independent samples.
         clusters: What each sequence shares with others (a prompt id), [sequences]; by default
@@ -288,8 +293,12 @@ def pack(
         >>> len(batch), int(batch.mask.sum())
         (4, 3)
     """
-    arrays = {role: floating(values, f"log-probs of {role}") for role, values in log_probs.items()}
-    arrays |= {name: floating(values, name) for name, values in (exact or {}).items()}
+    given, lengths = end_to_end({**log_probs, **(exact or {}), "the mask": mask}, lengths)
+    mask = given.pop("the mask")
+    arrays = {
+        name: floating(values, f"log-probs of {name}" if name in log_probs else name)
+        for name, values in given.items()
+    }
     if not arrays:
         raise ValueError("there are no log-probs: give at least one role")
     (first, array), *_ = arrays.items()
@@ -345,8 +354,21 @@ def sequence_lengths(shape: tuple[int, ...], lengths: ArrayLike | int | None) ->
     if cuts.ndim == 0 or len(shape) != 1:
         return np.full(*grid(shape, int(cuts.flat[0])), dtype=np.int64)
     if cuts.sum() != shape[0]:
-        raise ValueError(f"the lengths add up to {cuts.sum()}, but there are {shape[0]} tokens")
+        raise ValueError(not_adding_up(cuts.tolist(), shape[0]))
     return cuts.astype(np.int64)
+
+
+def not_adding_up(lengths: Sequence[int], tokens: int) -> str:
+    """What is wrong with lengths that do not add up to the tokens.
+
+    Example:
+        >>> print(not_adding_up([0, 4, 6], 6).partition(": ")[2])
+        these are running sums (cu_seqlens), give their differences
+    """
+    said = f"the lengths add up to {sum(lengths)}, but there are {tokens} tokens"
+    if len(lengths) > 1 and (lengths[0], lengths[-1]) == (0, tokens):
+        return f"{said}: these are running sums (cu_seqlens), give their differences"
+    return said
 
 
 def grid(shape: tuple[int, ...], length: int | None) -> tuple[int, int]:
@@ -361,7 +383,7 @@ def grid(shape: tuple[int, ...], length: int | None) -> tuple[int, int]:
     """
     if len(shape) == 2:
         if length is not None:
-            raise ValueError("lengths go with flat arrays; for [sequences, tokens] give a mask")
+            raise ValueError(WITH_LENGTHS)
         return shape[0], shape[1]
     if len(shape) != 1:
         raise ValueError(f"log-probs are [sequences, tokens] or flat, not {shape}")

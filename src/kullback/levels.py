@@ -19,8 +19,9 @@ from kullback.arrays import (
     sum_dtype,
     sum_segments,
 )
-from kullback.columns import grid, sequence_lengths
+from kullback.columns import WITH_LENGTHS, grid, not_adding_up, sequence_lengths
 from kullback.question import LEVELS
+from kullback.uneven import end_to_end
 
 
 class Totals(NamedTuple):
@@ -50,6 +51,10 @@ class Totals(NamedTuple):
     def __add__(self, other: Totals) -> Totals:  # type: ignore[override]
         return Totals(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
+    def __radd__(self, other: int) -> Totals:
+        # ``sum`` begins with 0.
+        return self if other == 0 else NotImplemented
+
     def at(self, level: str) -> Any:
         """The mean at a level; NaN where there is nothing to average.
 
@@ -74,8 +79,8 @@ def totals(values: Any, *, mask: Any = None, lengths: Any = None) -> Totals:
     """The totals of a batch of per-token values.
 
     Args:
-        values: Per-token values, [sequences, tokens] or flat with ``lengths``; of NumPy, torch or
-            JAX.
+        values: Per-token values, [sequences, tokens], a list of rows of any lengths, or flat with
+            ``lengths``; of NumPy, torch or JAX.
         mask: Which tokens count, bool or 0/1, of the same shape. What stands at the others (NaN,
             −inf, padding) is never read into a sum; `log_q_over_p` keeps it out of gradients too.
         lengths: The tokens of each sequence of flat values; 1 means independent samples.
@@ -93,6 +98,8 @@ def totals(values: Any, *, mask: Any = None, lengths: Any = None) -> Totals:
         >>> totals([[0.5, 0.1, float("nan")], [1.0, 2.0, 3.0]], mask=[[1, 1, 0], [1, 1, 1]])
         Totals(total=6.6, tokens=5, sequence_means=2.3, sequences=2)
     """
+    given, lengths = end_to_end({"the values": values, "the mask": mask}, lengths)
+    values, mask = given["the values"], given["the mask"]
     xp = namespace(values) if mask is None else namespace(values, mask)
     array = at_least_float32(values, xp)
     if mask is None:
@@ -178,7 +185,9 @@ def _by_sequence(values: Any, lengths: Any, xp: Any) -> Any:
         length = None if lengths is None else int(lengths)
         return xp.sum(values.reshape(grid(values.shape, length)), axis=-1, dtype=dtype)
     if values.ndim != 1:
-        raise ValueError("lengths go with flat arrays; for [sequences, tokens] give a mask")
+        raise ValueError(WITH_LENGTHS)
+    if isinstance(lengths, list) and sum(lengths) != values.shape[0]:
+        raise ValueError(not_adding_up(lengths, values.shape[0]))
     return sum_segments(cast(values, dtype, xp), lengths, xp)
 
 

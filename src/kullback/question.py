@@ -89,12 +89,16 @@ class Question:
             raise ValueError(f"level {self.level!r} is none of {', '.join(LEVELS)}")
 
     @classmethod
-    def parse(cls, text: str) -> Question:
+    def parse(cls, text: str | Question) -> Question:
         """Read ``KL(P||Q) [~ SAMPLER] [prefixes ROLE] [per token|sequence|sequence-mean]``.
+
+        What is a question already stays as it is.
 
         Raises:
             ValueError: The text is no such sentence, or what it names is no question.
         """
+        if isinstance(text, Question):
+            return text
         found = _GRAMMAR.fullmatch(text)
         if not found:
             raise ValueError(

@@ -269,3 +269,17 @@ def test_what_cannot_be_asked_is_refused(value, given, told):
 def test_two_policies_are_needed():
     with pytest.raises(ValueError, match="give the log-probs of two roles"):
         identify(0.1, {"old": [[-1.0]]})
+
+
+def test_one_coefficient_needs_no_list():
+    logs = {"old": [[-1.2, -0.35, -2.75]], "current": [[-1.05, -0.6, -2.4]]}
+    for one in (0.05, [0.05]):
+        assert str(identify(-0.05 * 0.25 / 3, logs, coefficients=one).best).endswith("× 0.05")
+
+
+def test_what_was_divided_by_the_tokens_twice_or_is_in_bits_is_told():
+    rows = {"old": np.zeros((4, 5)), "reference": -np.linspace(0.1, 0.7, 20).reshape(4, 5)}
+    for scale, said in ((1 / 20, "1/tokens"), (1 / np.log(2), "1/ln 2, in bits")):
+        found = identify(0.4 * scale, rows).best
+        assert found
+        assert str(found) == f"k1 of KL(old||reference), mean over tokens × {said}"

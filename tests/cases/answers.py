@@ -10,8 +10,9 @@ from .gradients import GRADIENTS
 from .logs import codes, packed
 from .sampled import SAMPLED, drawn, findings
 from .sequences import SEQUENCES
+from .weighed import WEIGHED
 
-ANSWERS: Table = SAMPLED | SEQUENCES | DISTRIBUTIONS | DENSITIES | GRADIENTS | CONTROL
+ANSWERS: Table = SAMPLED | SEQUENCES | DISTRIBUTIONS | DENSITIES | GRADIENTS | CONTROL | WEIGHED
 
 # Codes that a report on the log of a case tells, though nobody asks for its verdict.
 TOLD: Table = {
@@ -46,5 +47,9 @@ VERDICTS = {
     "expected-gradient-is-zero-only-noise": "noise around zero",
     "gradient-of-forward-kl": "the gradient of KL(q||p), the other direction",
     "divided-by-microbatch-count-twice": "mean over tokens × 1/micro-batches",
+    "divided-by-tokens-twice": "mean over tokens × 1/tokens",
+    "refuse-running-sums": "these are running sums (cu_seqlens), give their differences",
+    "refuse-shape-mismatch": "give both for the same tokens",
+    "prefixes-unseen": "prefixes-unseen",
     "matched-form-vanishes-at-endpoints-swapped-form-reaches-kl": ("0 to 0; KL(T||S) to KL(S||T)"),
 }

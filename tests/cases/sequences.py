@@ -96,8 +96,7 @@ def sequence_sums(x: Input) -> NDArray[np.float64]:
 
 
 def rows(x: Input) -> kb.Totals:
-    values = x["per_token_kl_rows"]
-    return kb.totals(np.concatenate(values), lengths=[len(row) for row in values])
+    return kb.totals(x["per_token_kl_rows"])
 
 
 def batches(x: Input) -> kb.Totals:
@@ -115,6 +114,33 @@ def scaled(x: Input) -> str:
     kl = np.array(x["microbatch_token_mean_kl"])[:, None]
     log_probs = {"policy": 0.0 * kl - 1.0, "ref": -1.0 - kl}
     return str(kb.audit.identify(x["logged_value"], log_probs, microbatches=len(kl)))
+
+
+# 75, 76, 77, 78
+
+
+def of_rows(x: Input, level: str = "token_mean") -> float:
+    log_p, log_q, mask = (x[f"{name}_rows"] for name in ("policy_logprob", "ref_logprob", "mask"))
+    return kb.estimate(log_p=log_p, log_q=log_q, mask=mask, method="k1", level=level).mean
+
+
+def offsets(x: Input) -> kb.Totals:
+    return kb.totals(x["per_token_kl"], lengths=np.diff(x["cu_seqlens"]))
+
+
+def twice(x: Input) -> str:
+    kl = np.array(x["per_token_kl_rows"])
+    log_probs = {"student": 0.0 * kl - 1.0, "teacher": -1.0 - kl}
+    return str(kb.audit.identify(x["logged_value"], log_probs).best)
+
+
+def sides(x: Input) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return np.array(x["policy_logprob"]), np.array(x["ref_logprob"])
+
+
+def against_a_row(x: Input) -> kb.Estimate:
+    log_p, log_q = sides(x)
+    return kb.estimate(log_p=log_p[:, None], log_q=log_q)
 
 
 # 59, 67
@@ -245,6 +271,31 @@ SEQUENCES: Table = {
         "sequence_masked": lambda x: ratio(drift(x, "sequence_sum")) > x["cap"],
         "k1_sequence_rollout_trainer": k1_of_sequence,
         **no_question("a property of the cap", "length_at_which_cap_is_reached"),
+    },
+    "75-rows-of-their-own-length": {
+        "token_mean": of_rows,
+        "seq_mean_token_mean": lambda x: of_rows(x, "sequence_mean"),
+        "seq_mean_token_sum": lambda x: of_rows(x, "sequence_sum"),
+        **no_question("nothing is padded", "padded_mean"),
+    },
+    "76-running-sums-given-as-lengths": {
+        "seq_mean_token_mean": lambda x: offsets(x).at("sequence_mean"),
+        "seq_mean_token_sum": lambda x: offsets(x).at("sequence_sum"),
+        "verdict": lambda x: refusal(lambda: kb.totals(x["per_token_kl"], lengths=x["cu_seqlens"])),
+    },
+    "77-divided-by-the-tokens-twice": {
+        "correct_value": lambda x: rows(x).at("token_mean"),
+        "logged_over_correct": lambda x: x["logged_value"] / rows(x).at("token_mean"),
+        "verdict": twice,
+    },
+    "78-column-against-row": {
+        "k2_mean": lambda x: (
+            kb.estimate(
+                **dict(zip(("log_p", "log_q"), sides(x), strict=True)), lengths=1, method="k2"
+            ).mean
+        ),
+        **no_question("no token is compared with another", "k2_mean_of_the_matrix"),
+        "verdict": lambda x: refusal(against_a_row, x),
     },
     "67-first-token-only-kl": {
         "kl_position_1": lambda x: at_position(x, 1),

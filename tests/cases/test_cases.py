@@ -18,6 +18,7 @@ from .answers import (
     SEQUENCES,
     TOLD,
     VERDICTS,
+    WEIGHED,
 )
 from .entries import NoQuestion
 from .gradients import GRADIENTS
@@ -48,7 +49,7 @@ def test_each_ask_of_each_case_stands_in_the_table_once():
     asked = {(name, ask) for name, case in CASES.items() for ask in case["ask"]}
     assert ENTRIES.keys() == asked
     assert len(ANSWERS) == sum(
-        map(len, (SAMPLED, SEQUENCES, DISTRIBUTIONS, DENSITIES, GRADIENTS, CONTROL))
+        map(len, (SAMPLED, SEQUENCES, DISTRIBUTIONS, DENSITIES, GRADIENTS, CONTROL, WEIGHED))
     )
 
 

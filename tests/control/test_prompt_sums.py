@@ -143,3 +143,12 @@ def test_a_role_without_log_probs_is_refused():
     batch = kb.pack({"old": LOG_P, "current": LOG_Q})
     with pytest.raises(ValueError, match="there are no log-probs of new: old, current"):
         PromptSums.of(batch, "old", "new")
+
+
+def test_lists_of_sums_can_be_summed():
+    parts = [
+        prompt_sums(log_p=[[-1.0, -2.0]], log_q=[[-1.5, -1.0]], clusters=[i]) for i in range(3)
+    ]
+    total = sum(parts)
+    assert isinstance(total, PromptSums)
+    assert len(total) == 3

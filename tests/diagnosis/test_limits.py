@@ -9,6 +9,9 @@ from kullback.columns import pack
 from kullback.diagnosis.limits import diagnose_limits
 from kullback.dumps import demo_path, read
 from kullback.estimation.summary import summarize
+from kullback.experiments.occupancy.directions import FAR_END, of_size
+from kullback.experiments.occupancy.measure import actions, old
+from kullback.experiments.occupancy.rollouts import draw
 from kullback.question import Question
 from kullback.worlds import CLEAN_WORLDS
 
@@ -66,6 +69,22 @@ def test_degenerate_weights_are_a_warning():
     share = weights.sum() ** 2 / (400 * (weights**2).sum())
     assert found.numbers["ess_fraction"] == pytest.approx(share, rel=1e-12)
     assert found.severity == "warning"
+
+
+def test_prefixes_that_were_hardly_seen_are_a_warning():
+    """The weights leave two thirds of the tokens; what they say of whole sequences is told."""
+    cells, chosen = draw(0)
+    rights = (of_size(FAR_END, 0.005).right, old())
+    new, before = (np.log(actions(right))[cells, chosen] for right in rights)
+    columns = pack({"old": before, "current": new})
+    found = codes(columns, "KL(current||old) ~ old prefixes current")["weights-degenerate"]
+    assert found.numbers["ess_fraction"] > 0.5
+    assert found.numbers["path_weight"] == pytest.approx(
+        np.exp((new - before).sum(axis=1)).mean(), rel=1e-9
+    )
+    assert "of 1000 clusters carry the sum" in found.claim
+    assert found.advice == "Sample from current: no weight shows what it does there."
+    assert "weights-degenerate" not in codes(columns, "KL(current||old) ~ old")
 
 
 @pytest.mark.parametrize(("sequences", "told"), [(49, True), (51, False)])

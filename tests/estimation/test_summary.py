@@ -266,3 +266,12 @@ def test_onto_is_one_pass_to_the_last_bit():
     assert store(first + summarize(batches[2:], by=["position"])) != store(whole)
     with pytest.raises(ValueError, match="different questions"):
         summarize(batches, questions=["KL(old||current)"], onto=whole)
+
+
+def test_lists_of_summaries_can_be_summed():
+    parts = [
+        summarize([pack({"old": [[-1.0, -i]], "current": [[-1.1, -0.25]]})]) for i in (1, 2, 3)
+    ]
+    total = sum(parts)
+    assert isinstance(total, Summary)
+    assert total.questions[Question("old", "current")].tokens == 6

@@ -133,6 +133,8 @@ def test_an_unknown_name_gets_the_nearest_of_a_log():
 
 
 def test_a_value_of_a_log_needs_its_framework():
+    with pytest.raises(ValueError, match=r"--framework areal \(or stable-baselines3, cleanrl\)"):
+        kb.explain("approx_kl", -0.031, 8192)
     with pytest.raises(ValueError, match=r"whose actor/kl_loss is it.*--framework verl"):
         kb.explain("actor/kl_loss", -0.01, 4000)
     with pytest.raises(ValueError, match=r"--framework areal \(or stable-baselines3, cleanrl\)"):

@@ -100,3 +100,25 @@ def test_best_control_where_chi2_alone_is_infinite() -> None:
 def test_rows_that_are_no_distribution_are_named() -> None:
     with pytest.raises(ValueError, match=r"q, row 1 has the sum 0\.9,"):
         shape([[0.5, 0.5], [0.5, 0.5]], [[0.5, 0.5], [0.5, 0.4]])
+
+
+def test_gaussians_come_as_objects_of_either_library() -> None:
+    torch = pytest.importorskip("torch").distributions
+    stats = pytest.importorskip("scipy.stats")
+    for pair in (
+        (stats.norm(0, 2), stats.norm(0.5, 2)),
+        (torch.Normal(0.0, 2.0), torch.Normal(0.5, 2.0)),
+    ):
+        found = shape(*pair)  # m = 1/4
+        assert found.kl_pq == pytest.approx(1 / 32)
+        assert found.variance_k1 == pytest.approx(1 / 16)
+        assert found.variance_k3 == pytest.approx(np.expm1(1 / 16) - 1 / 16)
+    outcomes = shape(stats.bernoulli(0.3), stats.bernoulli(0.5))
+    assert pytest.approx(shape([0.7, 0.3], [0.5, 0.5]).S) == outcomes.S
+    for p, q in (
+        (torch.Normal(0.0, 1.0), torch.Laplace(0.0, 1.0)),
+        (stats.norm(0, 1), stats.bernoulli(0.5)),
+        (stats.multivariate_normal([0, 0]), stats.multivariate_normal([1, 0])),
+    ):
+        with pytest.raises(ValueError, match="no closed form of the shape is known for"):
+            shape(p, q)

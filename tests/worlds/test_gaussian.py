@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kullback.question import Question
 from kullback.worlds.gaussian import Gaussian
 
 NORMALS = {"rollout": (0.0, 1.0), "current": (0.1, 1.0), "reference": (0.3, 1.5)}
@@ -22,7 +21,7 @@ WORLD = Gaussian(NORMALS, sequences=4000, length=5)
     ],
 )
 def test_answers_are_the_closed_forms(asked, expected):
-    assert WORLD.exact(Question.parse(asked)) == pytest.approx(expected, rel=1e-12)
+    assert WORLD.exact(asked) == pytest.approx(expected, rel=1e-12)
 
 
 def test_sample_agrees_with_the_closed_forms():

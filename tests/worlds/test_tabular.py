@@ -72,9 +72,7 @@ def test_kl_of_sequences_and_of_each_position(name, p, q):
 def test_levels_and_prefixes(name):
     world, oracle = WORLDS[name], ORACLES[name]
     asked = "KL(current||reference)"
-    assert world.exact(Question.parse(asked)) == exactly(
-        oracle["KL_pi_ref_per_token_ratio_of_means"]
-    )
+    assert world.exact(asked) == exactly(oracle["KL_pi_ref_per_token_ratio_of_means"])
     stale = Question.parse(f"{asked} ~ old per sequence")
     off_policy = oracle["value_estimators_off_policy_mu"]
     assert world.exact(stale) == exactly(off_policy["token_IS_target_sum_prefix_mu"])

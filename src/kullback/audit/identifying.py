@@ -18,6 +18,7 @@ from kullback.question import LEVELS, Question, presumed_sampler
 # What one rounding of a number near 1 can do, and a float of a log is right to.
 ROUNDING = {"float32": 2.0**-22, "bfloat16": 2.0**-8}
 DIGITS = 1e-6
+OVER_TOKENS = "1/tokens"
 _SHOWN = 5
 _AROUND = 100  # tolerances within which numbers are counted, to tell how many fit by chance
 _NAMES = {"|log r|": "abs"}  # what the dictionary calls a method
@@ -168,7 +169,7 @@ def identify(
     lengths: Any = None,
     sampler: str | None = None,
     microbatches: int | Sequence[int] | None = None,
-    coefficients: Iterable[float] = (),
+    coefficients: Iterable[float] | float = (),
     precision: str = "float32",
 ) -> Identification:
     """Say which formula, of which two policies, averaged how, gives a logged number.
@@ -178,9 +179,9 @@ def identify(
     Every method (k1, k2, k3, |log r|, r log r − (r − 1), r, a k3 of a ratio, the exact column) is
     tried with every pair of roles both ways, without a weight and with each that the roles allow,
     with the clamps of the trainers where they bind, at every level, with the mask forgotten where
-    the masked positions hold log-probs, and times 1, 2, ½, the number of micro-batches, what is
-    given, their inverses, 1/ln 2 (bits), and −1. Nothing is estimated: a match says what the number
-    is, and not whether that is a KL. What has few digits is matched by much; so
+    the masked positions hold log-probs, and times 1, 2, ½, the number of micro-batches or its
+    inverse, what is given, one over the tokens, in bits, and −1. Nothing is estimated: a match says
+    what the number is, and not whether that is a KL. What has few digits is matched by much; so
     all matches are given, the simplest first, with how many fit by chance.
 
     Args:
@@ -191,7 +192,7 @@ def identify(
         lengths: The tokens of each sequence of flat arrays.
         sampler: Who drew the tokens; presumed by the names of the roles, if left out.
         microbatches: How many micro-batches there were, or how many sequences each had.
-        coefficients: What else it may be multiplied by, such as a KL coefficient.
+        coefficients: What else it may be multiplied by, one number or several: a KL coefficient.
         precision: What the trainer computed in, ``float32`` or ``bfloat16``.
 
     Returns:
@@ -219,12 +220,14 @@ def identify(
     if drew not in batch.log_probs:
         raise ValueError(f"there are no log-probs of {drew}, only of {', '.join(batch.log_probs)}")
     tokens = counted(batch, microbatches)
-    scales = _scales(len(tokens.microbatches), coefficients)
+    scales = _scales(len(tokens.microbatches), coefficients, int(batch.mask.sum()))
     tried = [
         (found, scale, said, added)
         for found in candidates(tokens)
         if _is_written_so(found.candidate, drew)
         for scale, said, added in scales
+        # Over the tokens twice; the sum over them is the mean.
+        if OVER_TOKENS not in said or found.candidate.level == "token_mean"
     ]
     return _judged(number, tolerance, tried, drew, ROUNDING[precision])
 
@@ -270,13 +273,17 @@ def _read(value: float | str) -> tuple[float, float]:
     return number, DIGITS * abs(number)
 
 
-def _scales(microbatches: int, coefficients: Iterable[float]) -> list[tuple[float, str, int]]:
+def _scales(
+    microbatches: int, coefficients: Iterable[float] | float, tokens: int = 0
+) -> list[tuple[float, str, int]]:
     """Each factor, what it is called, and how far-fetched it is."""
-    found = {1.0: ("", 0), 2.0: ("", 3), 0.5: ("", 3), 1 / math.log(2): ("1/ln 2 (bits)", 3)}
+    found = {1.0: ("", 0), 2.0: ("", 3), 0.5: ("", 3), 1 / math.log(2): ("1/ln 2, in bits", 3)}
+    if tokens > 2:
+        found[1 / tokens] = (OVER_TOKENS, 3)
     if microbatches > 1:
         found[1 / microbatches] = ("1/micro-batches", 2)
         found[float(microbatches)] = ("micro-batches", 2)
-    for one in coefficients:
+    for one in coefficients if isinstance(coefficients, Iterable) else (coefficients,):
         if one and math.isfinite(one):
             found.setdefault(float(one), ("", 2))
     turned = {

@@ -52,6 +52,10 @@ class PromptSums:
     def __len__(self) -> int:
         return len(self.keys)
 
+    def __radd__(self, other: int) -> PromptSums:
+        # ``sum`` begins with 0.
+        return self if other == 0 else NotImplemented
+
     def __add__(self, other: PromptSums) -> PromptSums:
         return _by_prompt(
             np.concatenate([self.keys, other.keys]),

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from kullback.diagnosis.finding import Diagnosis, Finding, decided
-from kullback.estimation.conditions import FEW_CLUSTERS, FEW_LEFT, ess_fraction
+from kullback.estimation.conditions import (
+    FEW_CLUSTERS,
+    FEW_LEFT,
+    carrying,
+    ess_fraction,
+    path_weight,
+    prefixes_unseen,
+    seen_of_prefixes,
+)
 from kullback.estimation.contributors import Contributor
 from kullback.estimation.estimate import from_state
 from kullback.estimation.question_state import QuestionState
@@ -60,27 +68,35 @@ def _no_weight(summary: Summary, question: Question) -> Finding | None:
 def _weights(question: Question, state: QuestionState) -> Finding | None:
     if question.weight == "none" or not state.tokens:
         return None
-    share = ess_fraction(state)
-    if share >= FEW_LEFT:
+    share, unseen = ess_fraction(state), prefixes_unseen(state, "auto")
+    if share >= FEW_LEFT and not unseen:
         return None
+    numbers = {"ess_fraction": share, "weight_max": state.weight_max, "tokens": state.tokens}
+    along, known = "", ", or log the exact KL or the logits at these prefixes"
+    if unseen:
+        numbers |= {"carrying": carrying(state, "auto"), "path_weight": path_weight(state).mean}
+        along, known = (
+            f" {seen_of_prefixes(state, 'auto')}.",
+            ": no weight shows what it does there",
+        )
     return Finding(
         code="weights-degenerate",
         severity="warning",
         certainty="certain",
         questions=(str(question),),
         claim=f"{question} is weighed from tokens of {question.sampler}: the weights leave "
-        f"{share:.1%} of {state.tokens} tokens, and the largest is {state.weight_max:.3g}.",
-        numbers={"ess_fraction": share, "weight_max": state.weight_max, "tokens": state.tokens},
+        f"{share:.1%} of {state.tokens} tokens, and the largest is {state.weight_max:.3g}.{along}",
+        numbers=numbers,
         cost=f"What {question.p} would do where {question.sampler} seldom went was not seen; "
         f"neither the estimate nor its interval can show how much of the KL that is.{_told(state)}",
-        advice=f"Sample from {question.p}, or log the exact KL or the logits at these prefixes.",
+        advice=f"Sample from {question.p}{known}.",
     )
 
 
 def _told(state: QuestionState) -> str:
     """What the exact KL at these prefixes says of the estimate, if it is logged at every token."""
     exact = state.total("exact_tokens")
-    if exact != state.tokens:
+    if exact != state.tokens or state.question.weight != "token":
         return ""
     truth, mean = state.total("exact") / exact, from_state(state).mean
     return f" At these prefixes it is {truth:.3g}. {decided(mean, truth)}"

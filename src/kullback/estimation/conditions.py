@@ -31,7 +31,8 @@ def assumptions(state: QuestionState, method: str, unseen: float) -> tuple[str, 
         return () if method == SUMMED else ("the exact columns are of these policies",)
     told = list(claim.conditions)
     if prefixes_unseen(state, method):
-        told.append(_of_the_prefixes(state, method))
+        where = f"where {state.question.sampler} did not go"
+        told.append(f"p and q are as close {where}: {seen_of_prefixes(state, method)}")
     if _is_biased(claim):
         told.append(f"p and q are close: the mean is {claim.unbiased_for}")
     elif method == "auto" and unseen == unseen:
@@ -46,14 +47,13 @@ def _of_the_unseen(state: QuestionState, mass: float) -> str:
     return f"log p/q is at most {bound}, on the {mass:.2g} of p that may not have been sampled"
 
 
-def _of_the_prefixes(state: QuestionState, method: str) -> str:
-    """What an interval over p's prefixes rests on, where s hardly went there."""
+def seen_of_prefixes(state: QuestionState, method: str) -> str:
+    """The two numbers by which prefixes are told to be unseen, in words."""
     whole = path_weight(state)
     return (
-        f"p and q are as close where {state.question.sampler} did not go: "
         f"{carrying(state, method):.0f} of {state.groups.clusters} clusters carry the sum, and the "
         f"weights of whole sequences have mean {whole.mean:.3g} ± {whole.standard_error:.2g}, "
-        "where all of p would be 1"
+        f"where all of {state.question.p} would be 1"
     )
 
 

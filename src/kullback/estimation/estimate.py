@@ -116,8 +116,8 @@ def estimate(
     and above where k1 does, both widened for skewness; the others are Student's.
 
     Args:
-        log_p: Log-probs under p, [sequences, tokens] or flat with ``lengths``, in nats; of
-            NumPy, torch or JAX, on any device.
+        log_p: Log-probs under p, [sequences, tokens], a list of rows of any lengths, or flat with
+            ``lengths``, in nats; of NumPy, torch or JAX, on any device.
         log_q: Log-probs under q of the same tokens.
         log_sampler: Log-probs under the policy that sampled, if that was not p.
         mask: Which tokens count, bool or 0/1, of the same shape.
@@ -191,7 +191,7 @@ def _question(question: str | Question | None, third: bool, level: str, prefixes
             raise ValueError(f"prefixes {prefixes!r} are neither 'sampler' nor 'p'")
         sampler = "sampler" if third else "p"
         return Question("p", "q", sampler, sampler if prefixes == "sampler" else "p", level)
-    asked = Question.parse(question) if isinstance(question, str) else question
+    asked = Question.parse(question)
     needs_third = asked.sampler not in (asked.p, asked.q)
     if third and not needs_third:
         raise ValueError(f"log_sampler is given, but in {asked} the sampler is {asked.sampler}")

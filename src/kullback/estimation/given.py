@@ -14,6 +14,7 @@ from kullback.estimation.rungs_state import too_heavy
 from kullback.formulas import categorical
 from kullback.heads import ABSENT, cut, in_order, nominal
 from kullback.question import Question
+from kullback.uneven import end_to_end
 
 LOGITS = 1 << 22  # of one side, in one block
 
@@ -60,7 +61,7 @@ def with_given(
 
 
 def _ids(values: Any, name: str, size: int) -> NDArray[np.int64]:
-    ids = to_numpy(values, name)
+    ids = to_numpy(end_to_end({name: values})[0][name], name)
     if ids.size != size:
         raise ValueError(f"{name} holds {ids.size} ids for {size} tokens")
     return _whole(ids, name).reshape(-1)

@@ -173,6 +173,10 @@ class Summary:
         """The questions that name a role, as text: what a fault of its column spoils."""
         return tuple(str(question) for question in self.questions if role in question.roles)
 
+    def __radd__(self, other: int) -> Summary:
+        # ``sum`` begins with 0.
+        return self if other == 0 else NotImplemented
+
     @np.errstate(over="ignore", invalid="ignore")
     def __add__(self, other: Summary) -> Summary:
         if self.cluster_kind != other.cluster_kind:
@@ -265,7 +269,7 @@ def summarize(
         >>> [(row.name, row.tokens) for row in axes["position"].rows()]
         [('0', 1), ('1', 1)]
     """
-    asked = [Question.parse(q) if isinstance(q, str) else q for q in questions or ()]
+    asked = [Question.parse(q) for q in questions or ()]
     axes = tuple(dict.fromkeys([by] if isinstance(by, str) else by))
     more = tuple(axis for axis in also if axis not in axes)
     total = onto

@@ -66,7 +66,9 @@ TELLING = {
         means="The tokens were sampled by s and are weighed by w = p/s to stand for p. Here p is "
         "so far from s that a few large weights decide, and the rest hardly counts.",
         test="Weights left = (Σ w)² / (n Σ w²), the share of n tokens that is worth as much "
-        f"without weights. Told below {FEW_LEFT:.0%}.",
+        f"without weights. Told below {FEW_LEFT:.0%}; of p's own prefixes also where few sequences "
+        "carry the sum, or the weights of whole ones lack too much of 1: kullback explain "
+        "prefixes-unseen.",
         harmless="If one can live with the KL of s's own tokens, ask for that: it needs no "
         "weight. More tokens help little here: the weights of what s never samples do not come.",
         held_by=_LIMITS,

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from kullback.arrays import to_numpy
+from kullback.formulas import distributions
 from kullback.formulas.categorical import lined_up
 from kullback.formulas.divergences import divergence, probabilities
 from kullback.formulas.k_family import k1, k2, k3, k_lambda
@@ -59,8 +60,8 @@ class Shape:
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")
-def shape(p: ArrayLike, q: ArrayLike) -> Shape:
-    """The exact shape of two categorical distributions.
+def shape(p: Any, q: Any) -> Shape:
+    """The exact shape of two categorical distributions, or of two Gaussians.
 
     S = chi2(q||p) / (2 J),  lambda* = J / chi2(q||p),  J = KL(p||q) + KL(q||p)
 
@@ -69,20 +70,28 @@ def shape(p: ArrayLike, q: ArrayLike) -> Shape:
     off, since the categories that decide it are the ones that were not drawn.
 
     Args:
-        p: [..., categories] probabilities of the distribution that samples.
-        q: [..., categories] probabilities of the other.
+        p: [..., categories] probabilities of the distribution that samples; or a distribution of
+            torch.distributions or a frozen one of scipy.stats: Gaussians of one dimension, and
+            those of finitely many outcomes.
+        q: [..., categories] probabilities of the other; or a distribution of the same library.
 
     Returns:
         A `Shape` whose fields have the leading axes of the input.
 
     Raises:
-        ValueError: when a row is no distribution or the two sides cannot be lined up.
+        ValueError: when a row is no distribution, the two sides cannot be lined up, or the
+            distributions are others than these.
 
     Example:
         >>> hole = shape([0.001, 0.4995, 0.4995], [0.1, 0.45, 0.45])
         >>> round(hole.S, 3), round(hole.variance_k1, 3), round(hole.variance_k3, 3)
         (10.521, 0.022, 8.9)
+        >>> from scipy.stats import norm
+        >>> round(shape(norm(0, 1), norm(1, 1)).variance_k3, 3)
+        0.718
     """
+    if distributions.is_distribution(p) or distributions.is_distribution(q):
+        return _of_objects(p, q)
     sampler, other = (
         probabilities(name, to_numpy(values, name)) for name, values in (("p", p), ("q", q))
     )
@@ -113,6 +122,27 @@ def shape(p: ArrayLike, q: ArrayLike) -> Shape:
         variance_k_lambda=variance(k_lambda(log_q_over_p, lambda_star[..., None])),
         S=s,
         reason=reason,
+    )
+
+
+def _of_objects(p: Any, q: Any) -> Shape:
+    """The shape of two distribution objects, by what is known of their families."""
+    from kullback.formulas import gaussian_shape
+
+    left, right = distributions.read(p, q)
+    if isinstance(left, distributions.Outcomes) and isinstance(right, distributions.Outcomes):
+        return shape(left.probabilities, right.probabilities)
+    one, other = (
+        None if isinstance(side, distributions.Outcomes) else side for side in (left, right)
+    )
+    if one is None or other is None or one.joined or other.joined:
+        raise ValueError(
+            f"no closed form of the shape is known for {distributions.name(p)} and "
+            f"{distributions.name(q)}: it is for Gaussians of one dimension, and for two "
+            "distributions of finitely many outcomes"
+        )
+    return gaussian_shape.shape(
+        mean_p=one.mean, std_p=one.scale, mean_q=other.mean, std_q=other.scale
     )
 
 

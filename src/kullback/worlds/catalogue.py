@@ -31,7 +31,7 @@ class World(Protocol):
         """The role that samples."""
         ...
 
-    def exact(self, question: Question) -> float:
+    def exact(self, question: Question | str) -> float:
         """The true answer."""
         ...
 

@@ -50,8 +50,9 @@ class Gaussian:
         """Differential entropy of one action, ½ log 2πeσ², in nats; negative below σ = 0.24."""
         return float(np.log(self.normals[role][1]) + 0.5 * np.log(2 * np.pi * np.e))
 
-    def exact(self, question: Question) -> float:
+    def exact(self, question: Question | str) -> float:
         """The answer; all prefixes are alike here."""
+        question = Question.parse(question)
         each = self.kl(question.p, question.q)
         return each * self.length if question.level == "sequence_sum" else each
 

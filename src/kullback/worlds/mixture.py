@@ -104,12 +104,13 @@ class Mixture:
         words = [f" {token}".translate(_SPELLING).encode() for token in range(self.shape[1])]
         return np.array([None, *words[1:]] if self.ends else words, dtype=object)
 
-    def exact(self, question: Question) -> float:
+    def exact(self, question: Question | str) -> float:
         """The answer: the KL at every context, averaged over the prefixes in question.
 
         Contexts come independently of the past, so the prefixes matter through the lengths:
         token_mean = E[length · KL of the kind] / E[length], sequence_sum its numerator.
         """
+        question = Question.parse(question)
         kl_of = self.kl(question.p, question.q).reshape(self.kinds, -1)
         end = self._end(question.prefixes)
         if question.level == "sequence_mean":

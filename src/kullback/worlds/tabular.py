@@ -141,12 +141,13 @@ class Tabular:
         """The exact variance of a value of each sequence under a role."""
         return self.mean((np.asarray(values) - self.mean(values, by=by)) ** 2, by=by)
 
-    def exact(self, question: Question) -> float:
+    def exact(self, question: Question | str) -> float:
         """The answer: the KL at every context, averaged over the prefixes in question.
 
         token_mean = E[Σ KL_t] / E[length], sequence_sum = E[Σ KL_t] (with p's prefixes the KL
         of the sequence policies, by the chain rule), sequence_mean = E[Σ KL_t / length].
         """
+        question = Question.parse(question)
         along = self.by_context(self.kl(question.p, question.q)).sum(axis=1)
         if question.level == "sequence_mean":
             return self.mean(along / self.lengths, by=question.prefixes)

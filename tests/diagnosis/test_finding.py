@@ -31,6 +31,7 @@ def test_only_an_accusing_code_accuses():
         "penalty-not-used",
         "noise-above-signal",
         "level-changed",
+        "far-apart",
         "rows-left-out",
         "column-not-read",
         "rows-repeated",

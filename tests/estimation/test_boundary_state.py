@@ -55,12 +55,3 @@ def test_what_is_masked_or_not_scored_is_left_out() -> None:
     assert state_of(columns, ASKED).rows.tokens == 1
     masked = replace(columns, mask=np.array([False, True] * 3))
     assert state_of(masked, ASKED).rows.tokens == 0
-
-
-def test_states_add() -> None:
-    columns = batch([0.5, 0, -0.25, 0, 1.0, 0, 0, 0.25], [2, 2, 4])
-    columns = replace(columns, tokens=np.array([1, 2, 3, 2, 4, 2, 5, 2]), rows=np.arange(3))
-    whole = state_of(columns, ASKED)
-    parts = [state_of(columns.take(slice(i, i + 1)), ASKED) for i in range(3)]
-    assert parts[0] + (parts[1] + parts[2]) == whole
-    assert state_of(columns.take(slice(0, 0)), ASKED) + whole == whole

@@ -80,15 +80,6 @@ def test_what_is_masked_missing_or_infinite_does_not_count() -> None:
     assert not any(state.changed.values())
 
 
-def test_states_add() -> None:
-    columns = batch(LOG_R[:-1])
-    parts = [state_of(columns.take(slice(a, b))) for a, b in ((0, 0), (0, 5), (5, 12))]
-    whole, both = state_of(columns), parts[0] + (parts[1] + parts[2])
-    assert (both.tokens, both.changed) == (whole.tokens, whole.changed)
-    assert (both.low, both.high) == (whole.low, whole.high)
-    assert both.added == pytest.approx(whole.added, rel=1e-12)
-
-
 def test_the_ends_are_kept_with_what_stands_there() -> None:
     log_r = np.array([0.5, -0.25, 0.5 + 1e-7, 0.1, -0.5, 0.5 - 1e-3, -0.25])
     whole = state_of(batch(log_r))

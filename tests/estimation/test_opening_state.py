@@ -43,15 +43,6 @@ def test_openings_of_the_same_ids_are_of_one_kind() -> None:
     assert of([[0, -1]]).kinds == {None: 1}
 
 
-def test_adding_counts_both() -> None:
-    a, b = of([[-1.0, -1.0]], tokens=[[5, 1]]), of([[0, -1.0]], tokens=[[5, 1]])
-    both = a + b + b
-    assert (both.sequences, both.opened, both.tokens, both.scored) == (3, 2, 2, 4)
-    assert both.others == {"q": Logged(2, -4.0)}
-    assert list(both.kinds.values()) == [2]
-    assert both.first == b.first
-
-
 def shared(rows, tokens, mask=None, prompts=None, kind: str = "prompt") -> SharedState:
     columns = pack({"p": rows}, mask=mask, clusters=prompts)
     columns = replace(columns, tokens=np.array(tokens).ravel(), cluster_kind=kind)

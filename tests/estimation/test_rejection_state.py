@@ -65,16 +65,3 @@ def test_a_value_in_the_bin_of_an_end_is_within() -> None:
     kept, masked = np.array([-1.0, 1.0]), np.array([1.0001, -1.0001, 1.5, -3.0])
     assert Kept.of(kept, masked).beyond == (1, 1)
     assert Kept.of(kept, np.zeros(0)).beyond == (0, 0)
-
-
-def test_states_add() -> None:
-    columns = batch(LOG_R, MASK)
-    parts = [state_of(columns.take(slice(i, i + 1)), ASKED) for i in range(3)]
-    whole = parts[0] + (parts[1] + parts[2])
-    assert (whole.tokens, whole.sequences, whole.count) == (
-        STATE.tokens,
-        STATE.sequences,
-        STATE.count,
-    )
-    assert (whole.k1, whole.k3) == pytest.approx((STATE.k1, STATE.k3))
-    assert state_of(columns.take(slice(0, 0)), ASKED) + STATE == STATE

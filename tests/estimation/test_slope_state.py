@@ -93,11 +93,3 @@ def test_without_heads_the_nearest_copy_needs_the_entropy_of_the_sampler():
     assert pairs_of(columns, asked) == (("rollout", "old"),)
     assert pairs_of(columns, asked[:1]) == (("rollout", "current"),)
     assert not pairs_of(replace(columns, entropy={}), asked)
-
-
-def test_parts_add_up():
-    columns = WORLD.sample(np.random.default_rng(0), top_k=10)
-    pair = ("rollout", "old")
-    parts = [SlopeState.of(columns.take(half), pair) for half in (slice(9), slice(9, None))]
-    added, whole = parts[0] + parts[1], SlopeState.of(columns, pair)
-    assert added.groups.sums == pytest.approx(whole.groups.sums, rel=1e-12)

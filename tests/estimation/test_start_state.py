@@ -60,11 +60,3 @@ def test_only_tokens_that_count_for_both_are_compared() -> None:
 def test_the_first_tokens_of_a_batch_stand_for_all() -> None:
     rows = {"reference": np.full((2, BLOCK), -1.0), "old": np.full((2, BLOCK), -2.0)}
     assert StartState.of(batch(step=(0, 0), rows=rows)).pairs[0, "old", "reference"].tokens == BLOCK
-
-
-def test_adding_counts_both() -> None:
-    one, none = StartState.of(batch()), StartState.of(batch(step=(9, 9)))
-    both = one + none + one
-    assert both.sequences == {0: 2}
-    twice = both.pairs[0, "old", "reference"]
-    assert (twice.tokens, twice.differing, twice.total) == (4, 2, 2.0)

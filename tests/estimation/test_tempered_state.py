@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from kullback.estimation.tempered_state import (
     RAW,
     TemperedState,
 )
-from kullback.worlds import CLEAN_WORLDS, Mixture
 
 P = np.array([0.4, 0.3, 0.2, 0.1])
 
@@ -67,12 +65,3 @@ def test_heads_that_say_nothing_add_nothing(logs):
     (sums,) = TemperedState.of(columns_of([0], logs), "p").groups.sums.T
     assert np.isfinite(sums).all()
     assert sums[NORMALIZERS] == pytest.approx(np.zeros(len(EXPONENTS)), abs=1e-12)
-
-
-def test_parts_add_up():
-    world = cast(Mixture, CLEAN_WORLDS["smooth"](4))
-    columns = world.sample(np.random.default_rng(0), top_k=12)
-    parts = [TemperedState.of(columns.take(half), "rollout") for half in (slice(9), slice(9, None))]
-    whole, added = TemperedState.of(columns, "rollout"), parts[0] + parts[1]
-    assert added.groups.sums == pytest.approx(whole.groups.sums, rel=1e-12)
-    assert added.bfloat16 == whole.bfloat16 is False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kullback.diagnosis.finding import Diagnosis, Finding, without
 from kullback.diagnosis.openings import DOUBTED, SELDOM, differ
+from kullback.estimation.slope_state import ONE_POLICY
 from kullback.estimation.stretch_state import SHORTEST, StretchState
 from kullback.estimation.summary import Summary
 from kullback.question import Question
@@ -12,7 +13,6 @@ CODE = "mask-covers-environment"
 FEWEST_STRETCHES = 10  # below, chance can make them all of a sure policy's tokens
 FEWEST_SEQUENCES = 3  # that have one
 SCORED = 0.5  # share of the tokens of which another role has a log-prob, if it scored them
-COPIES = {"rollout", "old", "current"}  # the same weights, or a few steps apart
 
 
 def unscored_inside(summary: Summary, role: str) -> bool:
@@ -26,7 +26,7 @@ def unscored_inside(summary: Summary, role: str) -> bool:
     means = _means(state)
     if not _many(state) or not means or max(means.values()) >= DOUBTED:
         return False
-    if role in COPIES and COPIES & set(means):
+    if role in ONE_POLICY and not ONE_POLICY.isdisjoint(means):
         return True
     return differ(state.kinds, state.runs)
 

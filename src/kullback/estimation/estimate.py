@@ -234,7 +234,7 @@ def from_state(
     found = Auto(NOTHING, COEFFICIENTS.get(method, NOTHING.mean), NOTHING.mean)
     if reason is None:
         found = _of_method(state, method, effective, confidence, found)
-        reason = _no_interval(state, found.interval, effective)
+        reason = no_interval(state, found.interval, effective)
     interval = found.interval
     if method == "exact" and interval.mean == interval.mean:
         # The mean over these prefixes is known; nothing was estimated.
@@ -324,11 +324,10 @@ def _no_exact(state: QuestionState) -> str | None:
     return None
 
 
-def _no_interval(state: QuestionState, interval: Interval, effective: float) -> str | None:
+def no_interval(state: QuestionState, interval: Interval, effective: float) -> str | None:
+    """Why a mean, or its interval, could not be told from a state that has numbers; or None."""
     if interval.mean != interval.mean:
         return "the weights are all 0" if not state.total("weight") else "the mean overflows"
     if interval.low == interval.low:
         return None
-    if effective < FEWEST_EFFECTIVE:
-        return TOO_FEW
-    return "the error overflows"
+    return TOO_FEW if effective < FEWEST_EFFECTIVE else "the error overflows"

@@ -10,14 +10,8 @@ from numpy.typing import NDArray
 
 from kullback.estimation.auto import auto
 from kullback.estimation.conditions import FEW_CLUSTERS
-from kullback.estimation.estimate import (
-    TOO_FEW,
-    Estimate,
-    no_number,
-    ratio_of,
-    sizes_of,
-)
-from kullback.estimation.interval import FEWEST_EFFECTIVE, NOTHING, Interval, widened_interval
+from kullback.estimation.estimate import Estimate, no_interval, no_number, ratio_of, sizes_of
+from kullback.estimation.interval import NOTHING, Interval, widened_interval
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.rungs_state import FEWEST_KNOWN, FEWEST_SAMPLED, ROW
 from kullback.formulas import partial
@@ -77,7 +71,7 @@ def from_rungs(
     if reason is None:
         found = _FORMS[method](state)
         interval, lam = _interval(state, found, confidence)
-        reason = _no_interval(interval, found)
+        reason = no_interval(state, interval, found.effective)
     effective = state.effective_clusters() if found is None else found.effective
     return Estimate(
         **interval._asdict(),
@@ -128,15 +122,6 @@ def _no_rung(state: QuestionState, method: str) -> str | None:
 
 def _infinite(total: float, why: str) -> str | None:
     return None if np.isfinite(total) else f"infinite: {why}"
-
-
-def _no_interval(interval: Interval, found: Adjusted) -> str | None:
-    if interval.mean != interval.mean:
-        return "the mean overflows"
-    if interval.low == interval.low:
-        return None
-    few = len(found.above) < 2 or found.effective < FEWEST_EFFECTIVE
-    return TOO_FEW if few else "the error overflows"
 
 
 def _marks(state: QuestionState, method: str, effective: float, in_sample: bool) -> tuple[str, ...]:

@@ -196,3 +196,17 @@ def test_a_number_that_stands_for_minus_infinity_is_an_infinite_ratio(value):
 def test_a_log_prob_that_is_only_small_stands_for_itself():
     summary = summarize([pack({"p": [[-1.0, -2.0]], "q": [[-1.0, -1234.5]]})])
     assert not diagnose(summary).accused
+
+
+def test_a_loss_without_its_sign_is_told_from_a_ratio_and_from_a_term_of_a_kl():
+    columns = cast(Mixture, CLEAN_WORLDS["training_loop"](16)).sample(np.random.default_rng(0))
+    log_r = columns.log_probs["reference"] - columns.log_probs["rollout"]
+    holds = {
+        "they look like −log p": -columns.log_probs["reference"],
+        "a ratio, a KL or another term": np.minimum(np.exp(log_r), 2.0),
+        "do not go with the others'": np.expm1(log_r) - log_r,
+    }
+    for said, values in holds.items():
+        log_probs = {**columns.log_probs, "reference": np.maximum(values, 0.0)}
+        (finding,) = found(replace(columns, log_probs=log_probs))
+        assert said in finding.claim

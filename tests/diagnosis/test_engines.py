@@ -94,3 +94,12 @@ def test_a_little_noise_that_is_known_explains_no_large_difference(monkeypatch) 
     monkeypatch.setattr("kullback.diagnosis.engines.noises", lambda _: noise)
     assert told(loop(engine=0.05)) == ()
     assert told(loop(engine=0.5))
+
+
+def test_of_one_prompt_or_a_few_tokens_no_direction_is_told() -> None:
+    columns = loop()
+    log_probs = {**columns.log_probs, "old": columns.log_probs["rollout"] - 0.05}
+    assert not any(
+        one.severity == "warning"
+        for one in told(replace(columns, log_probs=log_probs).take(slice(1)))
+    )

@@ -87,3 +87,9 @@ def test_a_tail_is_no_kept_mass():
     assert not moved(lambda rollout: np.where(rollout < -3, rollout - 3.0, rollout)).findings
     jumps = np.random.default_rng(1).random(len(LOOP.sample(rng()))) < 0.3
     assert not moved(lambda rollout: rollout - np.where(jumps, 6.0, 0.01)).findings
+
+
+def test_one_prompt_has_no_error_and_accuses_nobody():
+    columns = with_policy(LOOP, "rollout", kept_top_p(ROLLOUT, 0.9)).sample(rng())
+    one = replace(columns, clusters=np.zeros_like(columns.clusters))
+    assert not diagnose_processed(summarize([one])).findings

@@ -26,6 +26,8 @@ def test_each_kind_of_value_is_counted_inside_the_mask_only() -> None:
     assert (state.positive, state.sentinel, state.nan, state.negative_infinite) == (3, 2, 1, 1)
     assert (state.low, state.high) == (-3.0, 2.0)
     assert state.size == 1 + 0.5 + 3 + 2
+    assert state.squares == 1 + 0.25 + 9 + 4
+    assert state.logged == 5
 
 
 def test_gaps_at_the_end_are_counted_where_something_stands_before_them() -> None:
@@ -97,7 +99,7 @@ def test_sizes_that_overflow_are_infinite() -> None:
 def test_the_grid_of_two_batches_is_the_one_on_which_both_stand() -> None:
     eighths, tenths, neither = of([[-1.125, -0.5]]), of([[-1.1, -0.5]]), of([[-1.001, -0.3]])
     assert (eighths + eighths).grid == eighths.grid
-    assert tenths.grid == ("2 decimals", 0.01)
+    assert tenths.grid == ("1 decimal", 0.1)
     assert (eighths + tenths).grids == {
         "3 decimals": 4e-6,
         "4 decimals": 4e-8,

@@ -17,11 +17,11 @@ def test_what_was_not_rounded_stands_on_no_grid(dtype: type) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("digits", DECIMALS.values())
-def test_printed_decimals_are_recognized_in_either_precision(digits: int, dtype: type) -> None:
+@pytest.mark.parametrize(("name", "digits"), DECIMALS.items())
+def test_printed_decimals_are_recognized_in_either_precision(name, digits, dtype) -> None:
     found = grids_of(np.array([float(f"{x:.{digits}f}") for x in values()], dtype=dtype))
-    assert next(iter(found)) == f"{digits} decimals"
-    assert found[f"{digits} decimals"] == pytest.approx(5000 * 10.0 ** (-2 * digits))
+    assert next(iter(found)) == name
+    assert found[name] == pytest.approx(5000 * 10.0 ** (-2 * digits))
 
 
 def test_formats_are_recognized() -> None:

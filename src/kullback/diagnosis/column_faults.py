@@ -12,6 +12,7 @@ from kullback.diagnosis.padding import diagnose_padding
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.summary import Summary
 
+RELATED = 0.5  # correlation with the log-probs of a role that −log p has, at least
 ROUNDING = 0.01  # nats above 0 that low precision can leave in an honest log-softmax
 
 ONE_MASK = (
@@ -82,8 +83,8 @@ def _positive(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
         advice = "Turn their sign when they are logged."
     elif state.low >= 0:
         what = (
-            f"No value of {role} is below 0, and {state.size / state.tokens:.3g} on average is not "
-            "the size of the others' log-probs: they look like a ratio, a KL or another term."
+            f"No value of {role} is below 0, and they ({state.size / state.tokens:.3g} on average) "
+            "do not go with the others' log-probs: they look like a ratio, a KL or another term."
         )
         advice = "Log the log-prob of the token itself; kullback makes every term of it."
     else:
@@ -104,9 +105,17 @@ def _positive(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
 
 
 def _is_minus_log(summary: Summary, role: str, state: ColumnState) -> bool:
-    """Whether the sizes are about those of the log-probs of another role, if there is one."""
+    """Whether the sizes go with those of the log-probs of another role, if there is one."""
     others = [one.size for other, one in summary.columns.items() if other != role]
-    return not others or any(0.5 <= state.size / size <= 2 for size in others if size > 0)
+    near = [
+        abs(one.correlation)
+        for question, one in summary.questions.items()
+        if role in (question.sampler, question.q)
+        and question.sampler != question.q
+        and not np.isnan(one.correlation)
+    ]
+    alike = any(0.5 <= state.size / size <= 2 for size in others if size > 0)
+    return not others or (alike and max(near, default=1.0) >= RELATED)
 
 
 def _sentinel(summary: Summary, role: str, state: ColumnState) -> Diagnosis:

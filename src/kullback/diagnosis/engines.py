@@ -15,6 +15,7 @@ PAIR = Question("rollout", "old")
 LARGEST = 0.3  # nats (root mean square); beyond, the two are hardly of equal weights
 TURNED = 0.05  # how far the slope of one's log-probs on the other's may be from 1: a temperature
 MOSTLY = 4.0  # times the noise that each side is known to have; beyond, there is something else
+FEWEST = 200  # tokens; below, a direction is not looked for
 LEAST_LACK = 0.005  # what the mean of old/rollout is below 1, at least, where that is told
 ERRORS = 8.0  # and in standard errors
 TELLS = 0.1  # share of the KL of an update that lies between the two already
@@ -32,7 +33,7 @@ def diagnose_engines(summary: Summary, found: Diagnosis) -> Diagnosis:
         return Diagnosis()
     if not state.distance > 0:
         return Diagnosis()
-    ways = _one_way(state) + _turned(state)
+    ways = _one_way(state) + _turned(state) if state.tokens >= FEWEST else ""
     if ways or state.distance > LARGEST:
         return Diagnosis((_far_apart(state, ways),))
     shares = {
@@ -59,7 +60,8 @@ def _is_explained(summary: Summary, found: Diagnosis) -> bool:
 def _one_way(state: QuestionState) -> str:
     """What says that one side gives nearly all tokens less: noise of equal weights has mean r 1."""
     found = state.per_token(state.by_group("q_over_s"))
-    if not found.mean < -max(LEAST_LACK, ERRORS * found.standard_error):
+    error = found.standard_error  # NaN of a single prompt
+    if not (error > 0 and found.mean < -max(LEAST_LACK, ERRORS * error)):
         return ""
     return f" The mean of old/rollout is {1 + found.mean:.4f}, where noise leaves it at 1."
 

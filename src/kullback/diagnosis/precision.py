@@ -123,7 +123,7 @@ def _of_format(
 def _spoken(rounded: dict[str, tuple[str, float]], grid: str) -> str:
     """The roles on one grid, and the steps that it has at their log-probs."""
     steps = {role: step for role, (name, step) in rounded.items() if name == grid}
-    where = grid if "decimals" in grid else f"the grid of {grid}"
+    where = grid if "decimal" in grid else f"the grid of {grid}"
     return f"those of {', '.join(steps)} on {where}, in steps of {max(steps.values()):.2g} nats"
 
 

@@ -37,7 +37,7 @@ def diagnose_processed(summary: Summary) -> Diagnosis:
         if unfit(summary, question) or state.tokens < FEWEST:
             continue
         kept, error, above = asked[question] = _kept_mass(state)
-        lacks = 1 - kept >= max(LEAST, ERRORS * error) and above <= ABOVE
+        lacks = error > 0 and 1 - kept >= max(LEAST, ERRORS * error) and above <= ABOVE
         if lacks and _is_of_tokens(summary, pair) and _has_no_tail(state, kept):
             lacking.setdefault(question.p, []).append((state, kept, error))
     # One copy shows that it is no constant; a top-p may be nearly one against another.

@@ -384,7 +384,7 @@ def _not_possible(summary: Summary, role: str, made: set[str]) -> list[Check]:
         told = f"only {prefixes} prefixes have an entropy of {ENTROPY_FLOOR} nats or more"
     else:
         told = f"no entropy of {role} of {ENTROPY_FLOOR} nats or more is logged"
-    unseen = f"a temperature or top-p that {role}'s log-probs leave out cannot be seen"
+    unseen = f"a temperature, top-p or factor that {role}'s log-probs leave out cannot be seen"
     if "heads" in made:
         unseen = "the head test alone is weak against top-p"
     reason = f"{told}: {unseen}; log entropy.{role}, one number per token"

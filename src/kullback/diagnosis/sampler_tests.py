@@ -245,7 +245,7 @@ def _rounded(column: ColumnState) -> float:
     if column.bfloat16:
         return BFLOAT16 * column.size
     name, step = column.grid
-    told = "decimals" in name and column.low < column.high  # one value stands on some grid
+    told = "decimal" in name and column.low < column.high  # one value stands on some grid
     return 0.5 * step * column.tokens if told else 0.0
 
 

@@ -94,7 +94,7 @@ def factor_of(summary: Summary, state: QuestionState) -> Factor | None:
     """The line through 0 between the log-probs of a question; None where there is none."""
     p, q = (summary.columns[role] for role in (state.question.p, state.question.q))
     n, apart = state.tokens, 2 * state.total("raw_k2")
-    if not (n == p.finite == q.finite >= FEWEST and 0 < apart < np.inf):
+    if not (n == p.logged == q.logged >= FEWEST and 0 < apart < np.inf):
         return None  # sums over different tokens do not go together
     xx, yy, x, y = p.squares / n, q.squares / n, p.total / n, q.total / n
     xy = (xx + yy - apart / n) / 2

@@ -59,7 +59,7 @@ class ColumnState:
     first: dict[str, Place]
 
     @classmethod
-    @np.errstate(over="ignore")  # of the sizes, where there are log-probs of 1e308
+    @np.errstate(over="ignore")  # of the sizes and squares, where there are log-probs of 1e308
     def of(cls, columns: Columns, role: str) -> ColumnState:
         """The counts of one batch."""
         values, inside = columns.log_probs[role], columns.mask
@@ -74,9 +74,9 @@ class ColumnState:
             before, behind = columns.outside(inside & ~faults["nan"])
             trailing = int((faults["nan"] & behind & ~before).sum())
         plain = inside & is_number(values)
+        finite = np.where(plain, values, 0.0)
         low = float(np.where(plain, values, np.inf).min(initial=np.inf))
         rises, falls = _steps(columns, values, plain)
-        finite = np.where(plain, values, 0.0).astype(np.float64)
         return cls(
             tokens=int(inside.sum()),
             nan_trailing=trailing,
@@ -85,9 +85,9 @@ class ColumnState:
             rises=rises,
             falls=falls,
             high=float(np.where(plain, values, -np.inf).max(initial=-np.inf)),
-            total=float(finite.sum()),
-            size=float(np.abs(finite).sum()),
-            squares=float((finite * finite).sum()),
+            total=float(finite.sum(dtype=np.float64)),
+            size=float(np.abs(finite).sum(dtype=np.float64)),
+            squares=float(np.square(finite, dtype=np.float64).sum()),
             grids=grids_of(values[plain]),
             discrete=columns.tokens is not None or columns.text is not None,
             dtype=str(values.dtype),
@@ -137,14 +137,14 @@ class ColumnState:
 
         Without a grid, an empty name and 0.
         """
-        if not (self.grids and self.finite > 0):
+        if not (self.grids and self.logged > 0):
             return "", 0.0
         name = max(self.grids, key=lambda grid: self.grids[grid])
-        return name, (self.grids[name] / self.finite) ** 0.5
+        return name, (self.grids[name] / self.logged) ** 0.5
 
     @property
-    def finite(self) -> int:
-        """Log-probs that are numbers, sentinels apart."""
+    def logged(self) -> int:
+        """Log-probs that are there: no gap, no sentinel, no −inf."""
         return self.tokens - self.sentinel - self.nan - self.negative_infinite
 
 

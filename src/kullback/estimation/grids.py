@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kullback.columns import fits_bfloat16
 
 GLANCE = 256  # values that are looked at first; hardly a column is on a grid
-DECIMALS = {f"{digits} decimals": digits for digits in (2, 3, 4)}
+DECIMALS = {"1 decimal": 1} | {f"{digits} decimals": digits for digits in (2, 3, 4)}
 # By format, the bits behind the leading one, and the least exponent with all of them.
 FORMATS = {"bfloat16": (7, -126), "float16": (10, -14)}
 GRIDS = (*FORMATS, *DECIMALS)

@@ -108,7 +108,7 @@ TELLING = {
         means="The log-probs stand on the grid of a narrow format or of a few decimals, or differ "
         "by no more than two kernels. Rounding gives k1 noise of mean 0; k2 and k3, squares at "
         "heart, get half its variance. A KL of that size is the format's, not drift's.",
-        test="All values stand on one grid (bfloat16, float16, 2 to 4 decimals): then the floor of "
+        test="All values stand on one grid (bfloat16, float16, 1 to 4 decimals): then the floor of "
         f"k3 is step²/24 from each rounded side, a warning from {precision.OWNS:.0%} of k3. Or "
         f"log-probs differ by {FLOAT32_FLOOR:g} nats (root mean square) or less. "
         f"Of decimals {precision.FEWEST} tokens are needed. Or two columns are equal throughout, "

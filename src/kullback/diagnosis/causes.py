@@ -16,12 +16,16 @@ _SPOILED = (
 )
 # And where single tokens or a limit are at fault.
 _LEFT_OVER = ("reference-not-start", "weights-degenerate", "mean-owned-by-few")
+# What tokens that nobody sampled, or log-probs of other tokens, do to the tests of a sampler.
+_TESTED = ("negative-beyond-chance", "sampler-mismatch", "not-normalized")
 EXPLAINS = {
-    "shifted-by-one": ("mask-covers-prompt", "missing-values", *_SPOILED),
-    "misaligned": _SPOILED,
+    "shifted-by-one": ("mask-covers-prompt", "missing-values", *_TESTED, *_SPOILED),
+    "misaligned": (*_TESTED, *_SPOILED),
     "not-log-probs": _SPOILED,
     "missing-values": ("clamp-active", *_LEFT_OVER),
-    "mask-covers-prompt": ("not-normalized", "weights-degenerate", "mean-owned-by-few"),
+    "mask-covers-prompt": (*_TESTED, *_SPOILED),
+    "mask-covers-padding": ("missing-values", "end-not-counted", *_TESTED, *_SPOILED),
+    "mask-covers-environment": (*_TESTED, *_SPOILED),
     "infinite-ratio": ("clamp-active", *_LEFT_OVER),
     "clamp-active": _LEFT_OVER,
 }

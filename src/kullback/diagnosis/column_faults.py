@@ -9,6 +9,7 @@ import numpy as np
 from kullback.columns import SENTINEL
 from kullback.diagnosis.environment import unscored_inside
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
+from kullback.diagnosis.openings import opens_unscored
 from kullback.diagnosis.padding import diagnose_padding
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.summary import Summary
@@ -124,7 +125,7 @@ def _positive(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
 
 def _sentinel(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
     code, reason = "sentinel-inside-mask", f"{state.sentinel} values of −9999"
-    if not state.sentinel or _elsewhere(summary, role, "sentinel") == 0:
+    if not _elsewhere(summary, role, "sentinel"):
         return _checked(code, role, None, reason)
     finding = Finding(
         code=code,
@@ -145,7 +146,7 @@ def _sentinel(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
 
 def _missing(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
     code, reason = "missing-values", f"{state.nan} values not logged"
-    if not state.nan or _elsewhere(summary, role, "missing") == 0:
+    if not _elsewhere(summary, role, "missing"):
         return _checked(code, role, None, reason)
     cut = ", all at the end of their sequence: what was scored there is shorter than the mask"
     cut = cut if state.nan_trailing == state.nan else ""
@@ -188,11 +189,13 @@ def _impossible(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
 
 
 def _elsewhere(summary: Summary, role: str, fault: str) -> int:
-    """Such values that another finding does not speak of: that of another's turn in the mask."""
-    if not unscored_inside(summary, role):
-        return 1
-    counts = {"missing": summary.columns[role].nan, "sentinel": summary.columns[role].sentinel}
-    return counts[fault] - int(getattr(summary.stretches[role], fault))
+    """Such values that no other finding speaks of: those of a prompt, or of another's turn."""
+    column, told = summary.columns[role], 0
+    if unscored_inside(summary, role):
+        told += int(getattr(summary.stretches[role], fault))
+    if opens_unscored(summary, role):
+        told += summary.openings[role].tokens
+    return max({"missing": column.nan, "sentinel": column.sentinel}[fault] - told, 0)
 
 
 def _places(state: ColumnState, fault: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kullback.diagnosis.doubt import doubted_by_a_copy, doubting
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
 from kullback.estimation.stretch_state import SHORTEST, StretchState
 from kullback.estimation.summary import Summary
@@ -12,9 +13,6 @@ FEWEST_STRETCHES = 10  # below, chance can make them all of a sure policy's toke
 FEWEST_SEQUENCES = 3  # that have one
 SELDOM = 0.01  # unscored tokens elsewhere, per scored one; a sure policy has more
 COMMONEST = 0.5  # share of stretches with the same ids: above, they may be a format that is certain
-SCORED = 0.5  # share of the tokens of which another role has a log-prob, if it scored them
-COPIES = {"rollout", "old", "current"}  # the same weights, or a few steps apart
-DOUBTED = -0.1  # nats: whoever scored such tokens gives them less than this, on average
 
 
 def unscored_inside(summary: Summary, role: str) -> bool:
@@ -25,10 +23,10 @@ def unscored_inside(summary: Summary, role: str) -> bool:
     copy of the same weights doubts.
     """
     state = summary.stretches[role]
-    means = _means(state)
-    if not _many(state) or not means or max(means.values()) >= DOUBTED:
+    means = doubting(state)
+    if not _many(state) or not means:
         return False
-    if role in COPIES and COPIES & set(means):
+    if doubted_by_a_copy(role, means):
         return True
     return None not in state.kinds and max(state.kinds.values()) <= COMMONEST * state.runs
 
@@ -47,15 +45,6 @@ def blank_inside(summary: Summary) -> bool:
 def _many(state: StretchState) -> bool:
     enough = state.runs >= FEWEST_STRETCHES and state.stretched >= FEWEST_SEQUENCES
     return enough and state.elsewhere < SELDOM * state.scored
-
-
-def _means(state: StretchState) -> dict[str, float]:
-    """What the roles that scored the stretches give their tokens."""
-    return {
-        other: total / count
-        for other, (count, total) in state.others.items()
-        if count > SCORED * state.tokens
-    }
 
 
 def diagnose_environment(summary: Summary) -> Diagnosis:
@@ -112,7 +101,7 @@ def _blank(summary: Summary) -> Finding:
 
 
 def _finding(summary: Summary, role: str, state: StretchState) -> Finding:
-    means = _means(state)
+    means = doubting(state)
     other = max(means, key=lambda one: means[one])
     share = state.tokens / (state.tokens + state.scored)
     return Finding(

@@ -16,7 +16,7 @@ from kullback.diagnosis.openings import opens_unscored
 from kullback.diagnosis.rejected import cut_by_rejection
 from kullback.diagnosis.reshaped import added_up, floored
 from kullback.diagnosis.tempering import log_likelihoods, rounding
-from kullback.diagnosis.unscored import closes_unscored, never_scored, rows_unscored
+from kullback.diagnosis.unscored import holds_zeros
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.cut_state import ROW as CUT_ROW
 from kullback.estimation.interval import ratio_interval
@@ -36,11 +36,13 @@ BFLOAT16 = 2.0**-9  # relative rounding error, half a unit in the last of eight 
 UNRELATED = 0.3  # size of a correlation below which two columns may be of different tokens
 ALIEN = 0.5  # the same, where another role is related to the sampler
 RELATED = 0.9  # size of its correlation, at least
-FEWEST_APART = 3  # sequences of other tokens, where those of most are the same
+FEWEST_APART = 2  # sequences of other tokens, where those of most are the same
 TWO_KINDS = 0.8  # share of sequences that are clearly of the same tokens or clearly not
 NEARLY_ALL = 0.9  # share of pairs of sequences that begin alike where a prompt is counted
 REJECTED = "the mask was cut by log-ratios, and what is left is a selection"
 PROMPT = 5.0  # nats that such a beginning costs; a sharper sampler saves a few tokens
+GIVEN = 0.5  # share of what is won that dear tokens win: a sharper sampler wins on likely ones
+FEWEST_GIVEN = 3  # sequences that win
 FITTED = 5.0  # standard errors by which q beats even its own samples, at least, if it was fitted
 FIXED = ("reference", "teacher")  # roles that nobody trains on the tokens
 
@@ -50,14 +52,15 @@ class SamplerTest:
     """One test of one sampler.
 
     Args:
-        kind: ``bound``, ``bet``, ``entropy``, ``heads``, ``tempering``, ``cut`` or ``openings``.
+        kind: ``bound``, ``bet``, ``entropy``, ``heads``, ``tempering``, ``cut``, ``openings`` or
+            ``recall``.
         sampler: The role that is said to have sampled.
         other: For the bound and the bet, the role that it is compared with.
         log_p: Log of the probability of such a result, at most, if the sampler is honest.
         slack: What rounding of the logged numbers may have taken from it at most.
         mean: Mean of log other/sampler, of the bet's log gain, of −log p − H, of hits less head
-            mass, of the log gain of another temperature or of a cut, or of what a pair's like
-            openings cost.
+            mass, of the log gain of another temperature, of a cut or of bets on what was seen
+            before, or of what a pair's like openings cost.
         z: The mean in standard errors, for ``entropy`` and ``heads``; else NaN.
         count: Tokens, or prefixes, or pairs of sequences.
     """
@@ -101,10 +104,11 @@ def sampler_tests(summary: Summary) -> tuple[SamplerTest, ...]:
         for kind in ("entropy", "heads")
         if (test := mean_test(summary, role, kind)) is not None
     ]
-    openings = [
-        _openings(summary, role)
+    given = [
+        test(summary, role)
         for role in samplers
         if role in summary.shared and scored(summary, role)
+        for test in (_openings, _recall)
     ]
     headed = [
         test(summary, role)
@@ -112,7 +116,7 @@ def sampler_tests(summary: Summary) -> tuple[SamplerTest, ...]:
         if scored(summary, role) and _sound(summary, role) and role not in shifted_roles(summary)
         for test in (_tempering, _cut)
     ]
-    return (*bounds.values(), *bets.values(), *means, *headed, *openings)
+    return (*bounds.values(), *bets.values(), *means, *headed, *given)
 
 
 def _product(
@@ -138,6 +142,14 @@ def _openings(summary: Summary, role: str) -> SamplerTest:
     slack = FLOAT32_FLOOR * state.tokens + BFLOAT16 * state.surprise * column.bfloat16
     mean = state.surprise / state.alike if state.alike else 0.0
     return SamplerTest("openings", role, "", log_p, slack, mean, np.nan, state.pairs)
+
+
+def _recall(summary: Summary, role: str) -> SamplerTest:
+    """Bets that tokens follow others as they did before: mean 1 at most under the sampler."""
+    state, column = summary.recalls[role], summary.columns[role]
+    slack = FLOAT32_FLOOR * state.bets + _rounded(column, state.size, state.bets)
+    log_p, mean = min(0.0, -state.log_gain), state.log_gain / max(state.bets, 1)
+    return SamplerTest("recall", role, "", log_p, slack, mean, np.nan, state.bets)
 
 
 def _sound(summary: Summary, role: str) -> bool:
@@ -183,9 +195,8 @@ def _mixture(
 
 def scored(summary: Summary, role: str) -> bool:
     """Whether the column holds log-probs of what it is said to, at every token."""
-    blank = (opens_unscored, unscored_inside, closes_unscored, never_scored, rows_unscored,
-             added_up, floored)  # fmt: skip
-    if any(fault(summary, role) for fault in blank) or role in badly_packed(summary):
+    faults = (opens_unscored, unscored_inside, holds_zeros, added_up, floored)
+    if any(fault(summary, role) for fault in faults) or role in badly_packed(summary):
         return False
     column = summary.columns[role]
     return holds_log_probs(column) and not stands_for_infinity(column)
@@ -219,19 +230,19 @@ def unfit(summary: Summary, question: Question) -> str:
 def sum_rounding(summary: Summary, pair: tuple[str, str], tokens: int) -> float:
     """The most that rounding can add to the sum of log other/sampler, in nats."""
     columns = [summary.columns[role] for role in pair]
-    return FLOAT32_FLOOR * tokens + sum(_rounded(column) for column in columns)
+    return FLOAT32_FLOOR * tokens + sum(_rounded(one, one.size, one.tokens) for one in columns)
 
 
-def _rounded(column: ColumnState) -> float:
-    """The most that the grid of a column can have added to the sum of its log-probs.
+def _rounded(column: ColumnState, size: float, tokens: int) -> float:
+    """The most that the grid of a column can have added to a sum of its log-probs, in nats.
 
     Half a step of decimals is no small part of a log-prob near 0, and moves all of them one way.
     """
     if column.bfloat16:
-        return BFLOAT16 * column.size
+        return BFLOAT16 * size
     name, step = column.grid
     told = "decimals" in name and column.low < column.high  # one value stands on some grid
-    return 0.5 * step * column.tokens if told else 0.0
+    return 0.5 * step * tokens if told else 0.0
 
 
 def mean_test(summary: Summary, role: str, kind: str) -> SamplerTest | None:
@@ -275,7 +286,11 @@ def _rounding(column: ColumnState, state: SamplerState, kind: str, count: int) -
     if kind == "heads":
         return FLOAT32_FLOOR + BFLOAT16 * column.bfloat16
     entropy = float(state.by_group("entropy").sum()) / count * state.bfloat16
-    return FLOAT32_FLOOR + _rounded(column) / column.tokens + BFLOAT16 * entropy
+    return (
+        FLOAT32_FLOOR
+        + _rounded(column, column.size, column.tokens) / column.tokens
+        + BFLOAT16 * entropy
+    )
 
 
 def sampled_by(summary: Summary, sampler: str) -> tuple[str, ...]:
@@ -306,16 +321,21 @@ def partly_alien(summary: Summary, bet: SamplerTest) -> bool:
 
 
 def cause(summary: Summary, test: SamplerTest, failed: tuple[SamplerTest, ...]) -> str:
-    """What a failing test speaks of: ``misaligned``, ``in-sample``, a ``prompt``, the ``sampler``.
+    """What a failing test speaks of: the ``sampler``, or ``misaligned``, ``in-sample``, and so on.
 
     A pair whose bet fails and whose log-probs are hardly correlated is misaligned, and no other
     test says anything of it. Sequences that begin alike count their prompt if nearly all of them
-    do, and at a cost that no sharper sampler could have saved.
+    do, at a cost that no sharper sampler could have saved; so do words that are said again.
     """
     if test.kind == "openings":
         state = summary.shared[test.sampler]
         alike = state.alike >= NEARLY_ALL * state.pairs and test.mean >= PROMPT
         return "prompt" if alike else "sampler"
+    if test.kind == "recall":
+        won = summary.recalls[test.sampler]
+        if won.dear < GIVEN * won.log_gain or won.sequences < FEWEST_GIVEN:
+            return "sampler"
+        return "prompt" if 2 * won.opening >= won.sequences else "environment"
     pair = (test.sampler, test.other)
     bets = (one for one in failed if one.kind == "bet" and (one.sampler, one.other) == pair)
     bet = next(bets, None)

@@ -6,6 +6,7 @@ from kullback.columns import SENTINEL
 from kullback.diagnosis import (
     boundaries,
     column_faults,
+    doubt,
     environment,
     openings,
     padding,
@@ -151,7 +152,7 @@ ACCUSING = {
         "are counted. Nobody sampled them, and their KL is none of the policies'.",
         test=f"{environment.FEWEST_STRETCHES} stretches or more of {stretch_state.SHORTEST} tokens "
         "between scored ones, on which one role has 0, −9999, nothing or a constant of whole "
-        f"nats, and others less than {environment.DOUBTED:g} nats; of differing tokens, or doubted "
+        f"nats, and others less than {doubt.DOUBTED:g} nats; of differing tokens, or doubted "
         "by another copy of its weights, while such values stand elsewhere at under "
         f"{environment.SELDOM:.0%} of the tokens. Or all roles have 0 or nothing there, at "
         "differing tokens.",

@@ -18,9 +18,11 @@ _SPOILED = (
 _LEFT_OVER = ("reference-not-start", "weights-degenerate", "mean-owned-by-few")
 # What tokens that nobody sampled, or log-probs of other tokens, do to the tests of a sampler.
 _TESTED = ("negative-beyond-chance", "sampler-mismatch", "not-normalized")
+# And words that are said again, of which the log-probs are those of others.
+_GIVEN = ("mask-covers-prompt", "mask-covers-environment")
 EXPLAINS = {
-    "shifted-by-one": ("mask-covers-prompt", "missing-values", *_TESTED, *_SPOILED),
-    "misaligned": (*_TESTED, *_SPOILED),
+    "shifted-by-one": ("missing-values", *_GIVEN, *_TESTED, *_SPOILED),
+    "misaligned": ("missing-values", *_GIVEN, *_TESTED, *_SPOILED),
     "not-log-probs": _SPOILED,
     "missing-values": ("clamp-active", *_LEFT_OVER),
     "mask-covers-prompt": (*_TESTED, *_SPOILED),

@@ -41,8 +41,6 @@ TWO_KINDS = 0.8  # share of sequences that are clearly of the same tokens or cle
 NEARLY_ALL = 0.9  # share of pairs of sequences that begin alike where a prompt is counted
 REJECTED = "the mask was cut by log-ratios, and what is left is a selection"
 PROMPT = 5.0  # nats that such a beginning costs; a sharper sampler saves a few tokens
-GIVEN = 0.5  # share of what is won that dear tokens win: a sharper sampler wins on likely ones
-FEWEST_GIVEN = 3  # sequences that win
 FITTED = 5.0  # standard errors by which q beats even its own samples, at least, if it was fitted
 FIXED = ("reference", "teacher")  # roles that nobody trains on the tokens
 
@@ -195,7 +193,12 @@ def _mixture(
 
 def scored(summary: Summary, role: str) -> bool:
     """Whether the column holds log-probs of what it is said to, at every token."""
-    faults = (opens_unscored, unscored_inside, holds_zeros, added_up, floored)
+    return _is_sound(summary, role) and not holds_zeros(summary, role)
+
+
+def _is_sound(summary: Summary, role: str) -> bool:
+    """The same, zeros apart: in a sampler's column these make a product of q/s smaller only."""
+    faults = (opens_unscored, unscored_inside, added_up, floored)
     if any(fault(summary, role) for fault in faults) or role in badly_packed(summary):
         return False
     column = summary.columns[role]
@@ -213,7 +216,7 @@ def unfit(summary: Summary, question: Question) -> str:
     if cut_by_rejection(summary):
         return REJECTED
     for role in question.roles:
-        if not scored(summary, role):
+        if not (_is_sound if role == question.sampler else scored)(summary, role):
             return f"what stands in the column of {role} is not its log-probs throughout"
     if not state.tokens:
         return "no token has the log-probs of both"
@@ -332,10 +335,7 @@ def cause(summary: Summary, test: SamplerTest, failed: tuple[SamplerTest, ...]) 
         alike = state.alike >= NEARLY_ALL * state.pairs and test.mean >= PROMPT
         return "prompt" if alike else "sampler"
     if test.kind == "recall":
-        won = summary.recalls[test.sampler]
-        if won.dear < GIVEN * won.log_gain or won.sequences < FEWEST_GIVEN:
-            return "sampler"
-        return "prompt" if 2 * won.opening >= won.sequences else "environment"
+        return summary.recalls[test.sampler].cause
     pair = (test.sampler, test.other)
     bets = (one for one in failed if one.kind == "bet" and (one.sampler, one.other) == pair)
     bet = next(bets, None)

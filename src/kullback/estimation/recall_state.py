@@ -16,6 +16,8 @@ DEAR = 2.0  # nats: a token that a sharper sampler would not draw again and agai
 NAMED = 3  # places kept by name
 OPENING = 4  # first counted tokens of a sequence
 WINS = 1.0  # nats that a sequence won
+FEWEST = 3  # sequences that did; fewer are no template
+GIVEN = 0.5  # share of what is won that dear tokens win: a sharper sampler wins on likely ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,13 @@ class RecallState:
             opening=int(((total >= WINS) & (at_first >= WINS)).sum()),
             first=tuple((float(won[i]), columns.place(int(places[i]))) for i in top if dear[i]),
         )
+
+    @property
+    def cause(self) -> str:
+        """Whose tokens win: those of the ``sampler``, of a ``prompt`` or of an ``environment``."""
+        if self.dear < GIVEN * self.log_gain or self.sequences < FEWEST:
+            return "sampler"
+        return "prompt" if 2 * self.opening >= self.sequences else "environment"
 
     def __add__(self, other: RecallState) -> RecallState:
         places = sorted(self.first + other.first, key=lambda one: (-one[0], one[1].order))

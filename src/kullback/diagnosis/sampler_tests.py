@@ -122,10 +122,9 @@ def _product(
 ) -> SamplerTest:
     """A product with mean 1 at most under the sampler, from the sum of its logs.
 
-    The bound is the product of all ratios, a bet of all of the stake on q against s. It falls by
-    every token that q likes less, and so is blind to columns of different tokens, which leave the
-    sum of k1 as it was. Of a bet of a tenth, little is lost at each of these, and it is won back
-    wherever q/s is large.
+    The bound is the product of all ratios, and falls by every token that q likes less: it is blind
+    to columns of different tokens, which leave the sum of k1 as it was. Of a bet of a tenth, little
+    is lost at each of these, and it is won back wherever q/s is large.
     """
     total = state.total(term)
     mean, log_p = total / state.tokens, min(0.0, -total)
@@ -206,7 +205,7 @@ def _is_sound(summary: Summary, role: str) -> bool:
 
 
 def unfit(summary: Summary, question: Question) -> str:
-    """Why the product of its ratios is no martingale, even if the sampler is honest; else nothing.
+    """Why the product of its ratios is no martingale if the sampler is honest; else nothing.
 
     It is none over a selection: a token outside a support makes the whole product 0 and is left
     out of the sums, and a log-prob may be missing because of what was drawn. Nor is it one if a

@@ -19,7 +19,7 @@ from kullback.arrays import (
     sum_dtype,
     sum_segments,
 )
-from kullback.columns import WITH_LENGTHS, grid, not_adding_up, sequence_lengths
+from kullback.lengths import WITH_LENGTHS, grid, not_adding_up, sequence_lengths
 from kullback.question import LEVELS
 from kullback.uneven import end_to_end
 

@@ -8,7 +8,7 @@ import pytest
 
 from kullback.diagnosis.clamped import clamped_at
 from kullback.diagnosis.diagnose import diagnose
-from kullback.diagnosis.sampler_tests import unfit
+from kullback.diagnosis.soundness import unfit
 from kullback.estimation.summary import summarize
 from kullback.question import Question
 from kullback.worlds import CLEAN_WORLDS, Mixture

@@ -88,6 +88,7 @@ def test_padding_to_one_width_is_told_with_its_share():
         "sequences": 2,
         "tokens": 5,
         "share": pytest.approx(5 / 12),
+        "side": "end",
         "token": 0,
     }
 

@@ -88,6 +88,45 @@ def test_roles_that_are_certain_elsewhere_too_accuse_nobody():
     assert not found(replace(columns, log_probs=sure))
 
 
+def copies(columns, share: float = 1.0):
+    """The same, as of two copies of the policy, opened in a share of the sequences."""
+    p, q = columns.log_probs.values()
+    begins = np.repeat(np.arange(40) < 40 * share, 12)
+    return replace(columns, log_probs={"rollout": np.where(begins, p, q), "old": q})
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+@pytest.mark.parametrize("ids", [None, [7, 8]])
+def test_what_a_copy_of_the_weights_doubts_was_not_scored(ids, share):
+    """In a part of the sequences, of the same ids, or without ids."""
+    columns = copies(batch(ids=ids), share)
+    for one in (columns, replace(columns, tokens=None)):
+        (finding,) = found(one)
+        assert finding.numbers["sequences"] == 40 * share
+    assert "or padding, ids would tell" in finding.claim
+    assert not found(copies(batch(other=-0.01, ids=ids), share))
+
+
+def test_two_roles_that_did_not_score_the_same_openings_are_one_finding():
+    columns = batch()
+    p, q = columns.log_probs.values()
+    (finding,) = found(replace(columns, log_probs={"rollout": p, "old": p, "reference": q}))
+    assert finding.claim.endswith("Nor did old.")
+
+
+def test_blank_openings_of_several_tokens_are_told_in_a_part_of_the_sequences():
+    def some(width: int, ids=None):
+        columns = batch(width=width, other=0.0, ids=ids)
+        fresh = -np.random.default_rng(1).gamma(1.0, 1.0, len(columns)) - 0.2
+        first = columns.sequence_of_token < 15
+        logs = {role: np.where(first, fresh, one) for role, one in columns.log_probs.items()}
+        return found(replace(columns, log_probs=logs))
+
+    assert some(3)
+    assert not some(2)
+    assert not some(3, ids=[7, 7, 7])  # padding, or a beginning that is certain
+
+
 def test_few_sequences_or_a_part_of_them_prove_nothing():
     assert not found(batch(sequences=19))
     columns = batch()

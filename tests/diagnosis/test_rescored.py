@@ -29,7 +29,7 @@ def with_dropout(columns: Columns, role: str = "old", size: float = 0.15) -> Col
     """Noise as of the logits: a token that is certain keeps its log-prob."""
     own = columns.log_probs[role].astype(np.float64)
     noise = size * rng().standard_normal(len(columns))
-    return replaced(columns, role, np.minimum(own + (1 - np.exp(own)) * noise, 0.0))
+    return replaced(columns, role, np.minimum(own + (1 - np.exp(own)) * noise, -1e-7))
 
 
 def statuses(columns: Columns) -> dict[str, str]:

@@ -105,3 +105,18 @@ def test_a_policy_that_grows_less_sure_is_not_added_up():
     falling = [np.linspace(-1.0, -5.0, 60)] * 5
     summary = summarize([pack({"old": falling, "reference": falling})])
     assert not added_up(summary, "old")  # nor does any other role rise
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sums_to_the_end_and_of_the_whole_sequence_are_no_log_probs_either(name):
+    columns = sample(name)
+    values = columns.log_probs["reference"]
+    for told, change in {
+        "sums to the end": lambda one: np.cumsum(one[::-1])[::-1],
+        "sums of the whole sequence, or its mean": lambda one: np.full(len(one), one.mean()),
+    }.items():
+        spans = zip(columns.starts, columns.ends, strict=True)
+        parts = np.concatenate([change(values[start:end]) for start, end in spans])
+        (first, *_) = findings(changed(columns, "reference", parts))
+        assert first.code == "not-log-probs"
+        assert told in first.claim

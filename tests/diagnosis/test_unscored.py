@@ -8,7 +8,13 @@ import pytest
 
 from kullback.columns import pack
 from kullback.diagnosis.diagnose import diagnose
-from kullback.diagnosis.unscored import closes_unscored, diagnose_unscored, never_scored
+from kullback.diagnosis.unscored import (
+    closes_unscored,
+    diagnose_unscored,
+    never_scored,
+    zeros_doubted,
+)
+from kullback.dumps import demo_path, read
 from kullback.estimation.summary import summarize
 from kullback.worlds import CLEAN_WORLDS, Mixture
 
@@ -99,3 +105,63 @@ def test_sequences_that_the_sampler_drew_at_temperature_0_are_not_called_so():
     columns = some_rows_zero(world("training_loop").sample(np.random.default_rng(0)), "rollout")
     found = diagnose_unscored(summarize([replace(columns, entropy={}, top_k={})])).findings
     assert not found
+
+
+def real():
+    (columns,) = read(demo_path())
+    roles = ("rollout", "old", "current", "reference")
+    log_probs = {role: columns.log_probs[role].copy() for role in roles}
+    return replace(columns, log_probs=log_probs, entropy={}, exact={}, top_k={}, text=None)
+
+
+def accused(columns):
+    return [one for one in diagnose(summarize([columns])).findings if one.accuses]
+
+
+@pytest.mark.parametrize("role", ["rollout", "current", "reference"])
+def test_scattered_zeros_that_the_others_doubt_are_no_certainty(role):
+    columns = real()
+    drawn = np.random.default_rng(0).random(len(columns)) < 0.02
+    values = np.where(drawn, 0.0, columns.log_probs[role])
+    (first,) = accused(with_role(columns, role, values))
+    assert (first.code, first.numbers["tokens"]) == ("missing-values", drawn.sum())
+    assert f"log-probs of {role} are 0 to the last digit" in first.claim
+    assert all(role in question for question in first.questions) or role == "rollout"
+
+
+def test_logits_less_the_largest_are_no_log_probs():
+    columns = real()
+    largest = np.where(columns.log_probs["current"] > -0.7, columns.log_probs["current"], -0.5)
+    values = np.minimum(columns.log_probs["current"] - largest, 0.0)
+    (first,) = accused(with_role(columns, "current", values))
+    assert first.code == "missing-values"
+    assert "lack their normalizer" in first.claim
+
+
+def test_a_role_that_is_certain_and_misses_as_often_accuses_nobody():
+    """At every third prefix it is certain of the likeliest token, and seldom that was drawn."""
+    columns = real()
+    rollout = columns.log_probs["rollout"]
+    third = np.arange(len(columns)) % 3 == 0
+    sure = np.where(np.exp(rollout) > 0.5, 0.0, -25.0)
+    summary = summarize([with_role(columns, "reference", np.where(third, sure, rollout))])
+    assert not zeros_doubted(summary, "reference")
+
+
+def test_a_sampler_that_kept_a_single_token_is_certain_of_it():
+    """Its copy gives it more than half."""
+    columns = real()
+    old = columns.log_probs["old"]
+    kept = np.where(old > np.log(0.5), 0.0, columns.log_probs["rollout"])
+    assert not zeros_doubted(summarize([with_role(columns, "rollout", kept)]), "rollout")
+
+
+@pytest.mark.parametrize("every", [1, 5])
+def test_a_limit_that_one_role_has_sooner_leaves_zeros_at_the_ends(every):
+    columns = real()
+    late = (columns.position_of_token >= 40) & (columns.sequence_of_token % every == 0)
+    values = np.where(late, 0.0, columns.log_probs["current"])
+    (first,) = accused(with_role(columns, "current", values))
+    assert first.code == "missing-values"
+    assert "sequences end in a log-prob of 0 for current" in first.claim
+    assert first.numbers["tokens"] == late.sum()

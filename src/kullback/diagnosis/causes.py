@@ -18,13 +18,19 @@ _SPOILED = (
 )
 # And where single tokens or a limit are at fault.
 _LEFT_OVER = ("reference-not-start", "weights-degenerate", "mean-owned-by-few")
+# What tokens that nobody sampled, or log-probs of other tokens, do to the tests of a sampler.
+_TESTED = ("negative-beyond-chance", "sampler-mismatch", "not-normalized")
+# And words that are said again, of which the log-probs are those of others.
+_GIVEN = ("mask-covers-prompt", "mask-covers-environment")
 EXPLAINS = {
-    "shifted-by-one": ("mask-covers-prompt", "missing-values", "not-normalized", *_SPOILED),
-    "misaligned": ("mask-covers-prompt", "missing-values", "not-normalized", *_SPOILED),
+    "shifted-by-one": ("missing-values", *_GIVEN, *_TESTED, *_SPOILED),
+    "misaligned": ("missing-values", *_GIVEN, *_TESTED, *_SPOILED),
     "unit-or-scale": ("temperature-mismatch", "not-normalized", *_SPOILED),
     "not-log-probs": _SPOILED,
     "missing-values": ("clamp-active", *_LEFT_OVER),
-    "mask-covers-prompt": ("not-normalized", "weights-degenerate", "mean-owned-by-few"),
+    "mask-covers-prompt": (*_TESTED, *_SPOILED),
+    "mask-covers-padding": ("missing-values", "end-not-counted", *_TESTED, *_SPOILED),
+    "mask-covers-environment": (*_TESTED, *_SPOILED),
     "infinite-ratio": ("clamp-active", *_LEFT_OVER),
     "clamp-active": _LEFT_OVER,
 }

@@ -8,7 +8,7 @@ import numpy as np
 
 from kullback.diagnosis.clamped import clamped_at
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
-from kullback.diagnosis.sampler_tests import unfit
+from kullback.diagnosis.soundness import unfit
 from kullback.estimation.clamp_state import CLAMPS, End
 from kullback.estimation.estimate import from_state
 from kullback.estimation.summary import Summary

@@ -8,6 +8,7 @@ from kullback.columns import SENTINEL
 from kullback.diagnosis.causes import together
 from kullback.diagnosis.environment import unscored_inside
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
+from kullback.diagnosis.openings import opens_unscored
 from kullback.diagnosis.padding import diagnose_padding
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.summary import Summary
@@ -120,7 +121,7 @@ def _is_minus_log(summary: Summary, role: str, state: ColumnState) -> bool:
 
 def _sentinel(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
     code, reason = "sentinel-inside-mask", f"{state.sentinel} values of −9999"
-    if not state.sentinel or _is_a_turn(summary, role, "sentinel", state.sentinel):
+    if not _elsewhere(summary, role, "sentinel"):
         return Diagnosis.passed(code, role, reason)
     finding = Finding(
         code=code,
@@ -141,7 +142,7 @@ def _sentinel(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
 
 def _missing(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
     code, reason = "missing-values", f"{state.nan} values not logged"
-    if not state.nan or _is_a_turn(summary, role, "missing", state.nan):
+    if not _elsewhere(summary, role, "missing"):
         return Diagnosis.passed(code, role, reason)
     cut = ", all at the end of their sequence: what was scored there is shorter than the mask"
     cut = cut if state.nan_trailing == state.nan else ""
@@ -182,9 +183,14 @@ def _impossible(summary: Summary, role: str, state: ColumnState) -> Diagnosis:
     return Diagnosis.failed(finding, role, finding.claim)
 
 
-def _is_a_turn(summary: Summary, role: str, fault: str, count: int) -> bool:
-    """Whether all so many such values are of another's turn, of which another finding speaks."""
-    return unscored_inside(summary, role) and count == getattr(summary.stretches[role], fault)
+def _elsewhere(summary: Summary, role: str, fault: str) -> int:
+    """Such values that no other finding speaks of: those of a prompt, or of another's turn."""
+    column, told = summary.columns[role], 0
+    if unscored_inside(summary, role):
+        told += int(getattr(summary.stretches[role], fault))
+    if opens_unscored(summary, role):
+        told += summary.openings[role].tokens
+    return max({"missing": column.nan, "sentinel": column.sentinel}[fault] - told, 0)
 
 
 def _places(state: ColumnState, fault: str) -> tuple[str, ...]:

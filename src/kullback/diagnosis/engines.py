@@ -6,7 +6,7 @@ import numpy as np
 
 from kullback.diagnosis.finding import Diagnosis, Finding, decided
 from kullback.diagnosis.rescored import CODE, noises
-from kullback.diagnosis.sampler_tests import unfit
+from kullback.diagnosis.soundness import unfit
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.summary import Summary
 from kullback.question import Question

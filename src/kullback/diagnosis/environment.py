@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kullback.diagnosis.doubt import doubted_by_a_copy, doubting
 from kullback.diagnosis.finding import Diagnosis, Finding, without
-from kullback.diagnosis.openings import DOUBTED, SELDOM, differ
-from kullback.estimation.slope_state import ONE_POLICY
+from kullback.diagnosis.openings import SELDOM, differ
 from kullback.estimation.stretch_state import SHORTEST, StretchState
 from kullback.estimation.summary import Summary
 from kullback.question import Question
@@ -12,7 +12,6 @@ from kullback.question import Question
 CODE = "mask-covers-environment"
 FEWEST_STRETCHES = 10  # below, chance can make them all of a sure policy's tokens
 FEWEST_SEQUENCES = 3  # that have one
-SCORED = 0.5  # share of the tokens of which another role has a log-prob, if it scored them
 
 
 def unscored_inside(summary: Summary, role: str) -> bool:
@@ -23,10 +22,10 @@ def unscored_inside(summary: Summary, role: str) -> bool:
     copy of the same weights doubts.
     """
     state = summary.stretches[role]
-    means = _means(state)
-    if not _many(state) or not means or max(means.values()) >= DOUBTED:
+    means = doubting(state)
+    if not _many(state) or not means:
         return False
-    if role in ONE_POLICY and not ONE_POLICY.isdisjoint(means):
+    if doubted_by_a_copy(role, means):
         return True
     return differ(state.kinds, state.runs)
 
@@ -45,15 +44,6 @@ def blank_inside(summary: Summary) -> bool:
 def _many(state: StretchState) -> bool:
     enough = state.runs >= FEWEST_STRETCHES and state.stretched >= FEWEST_SEQUENCES
     return enough and state.elsewhere < SELDOM * state.scored
-
-
-def _means(state: StretchState) -> dict[str, float]:
-    """What the roles that scored the stretches give their tokens."""
-    return {
-        other: one.total / one.count
-        for other, one in state.others.items()
-        if one.count > SCORED * state.tokens
-    }
 
 
 def diagnose_environment(summary: Summary) -> Diagnosis:
@@ -109,7 +99,7 @@ def _blank(summary: Summary) -> Finding:
 
 
 def _finding(summary: Summary, role: str, state: StretchState) -> Finding:
-    means = _means(state)
+    means = doubting(state)
     other = max(means, key=lambda one: means[one])
     share = state.tokens / (state.tokens + state.scored)
     return Finding(

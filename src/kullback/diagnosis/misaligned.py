@@ -11,8 +11,8 @@ from kullback.diagnosis.sampler_tests import (
     failing,
     partly_alien,
     sampler_tests,
-    unfit,
 )
+from kullback.diagnosis.soundness import unfit
 from kullback.estimation.related_rows import APART, NEAR
 from kullback.estimation.summary import Summary
 from kullback.question import Question

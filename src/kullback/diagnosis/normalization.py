@@ -8,6 +8,7 @@ from kullback.estimation.distribution_state import DistributionState
 from kullback.estimation.summary import Summary
 
 CODE = "not-normalized"
+MOST = 0.5  # share of the prefixes, of which sampled tokens contradict their head
 
 
 def diagnose_normalization(summary: Summary) -> Diagnosis:
@@ -56,6 +57,13 @@ def _faults(state: DistributionState, role: str) -> list[str]:
     return found
 
 
+def _other_tokens(state: DistributionState) -> str:
+    """What to look at first where hardly a token has the log-prob that its own head gives it."""
+    if state.differing < MOST * state.heads:
+        return ""
+    return "Look first whether ids, heads and log-probs are of the same tokens (a shift by one). "
+
+
 def _finding(summary: Summary, role: str, state: DistributionState, faults: list[str]) -> Finding:
     return Finding(
         code=CODE,
@@ -72,8 +80,8 @@ def _finding(summary: Summary, role: str, state: DistributionState, faults: list
         },
         cost="If the log-probs of the sampled tokens lack the normalizer as well, every KL with "
         f"{role} is off by its size; if only the heads or entropies do, what is made of these is.",
-        advice="Log the output of a log-softmax over the whole vocabulary: not logits, and not "
-        "raw values beside those after temperature or truncation.",
+        advice=f"{_other_tokens(state)}Log the output of a log-softmax over the whole vocabulary: "
+        "not logits, and not raw values beside those after temperature or truncation.",
         where=tuple(
             str(state.first[name])
             for name in ("heavy", "differing", "negative")

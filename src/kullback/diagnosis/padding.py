@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 
 from kullback.diagnosis.finding import Diagnosis, Finding
+from kullback.diagnosis.openings import opens_unscored
 from kullback.estimation.padding_state import Inner, Kind, Runs
 from kullback.estimation.summary import Summary
 
@@ -40,7 +41,11 @@ def _constant(summary: Summary) -> Diagnosis:
     if not kinds or not kinds[0][1].sequences:
         told = "no row begins or ends in a run of one constant"
         return Diagnosis.passed(CODE, "the dump", told)
-    common = [(kind, runs) for kind, runs in kinds if _is_common(summary, kind, runs)]
+    common = [
+        (kind, runs)
+        for kind, runs in kinds
+        if _is_common(summary, kind, runs) and not _is_told(summary, kind)
+    ]
     samplers = {question.sampler for question in summary.questions}
     padded = ((k, r) for k, r in common if _goes_on(summary, k, r, k[1] in samplers))
     found = next(padded, None)
@@ -51,14 +56,27 @@ def _constant(summary: Summary) -> Diagnosis:
             return Diagnosis.passed(CODE, "the dump", f"{told}: too few for padding")
         told += ": padding, or a policy that repeats itself"
         return Diagnosis.not_possible(CODE, "the dump", told)
+    known = side == "end" or identity is not None
     claim = (
         f"{told} ({value:g} for {role}), {runs.tokens} tokens in all, and they are of "
-        f"{_widths(runs)}: padding is counted as tokens."
+        f"{_widths(runs)}: {'padding' if known else 'padding (or a prompt, ids would tell)'} is "
+        "counted as tokens."
     )
-    return _found(summary, runs, identity, claim)
+    return _found(summary, runs, side, identity, claim)
 
 
-def _found(summary: Summary, runs: Runs, identity: int | None, claim: str) -> Diagnosis:
+def _is_told(summary: Summary, kind: Kind) -> bool:
+    """Whether it is told of as an opening that this role did not score, and others did."""
+    side, role, _, identity = kind
+    return side == "begin" and identity is None and opens_unscored(summary, role)
+
+
+def pads_in_front(summary: Summary) -> bool:
+    """Whether padding at the start of sequences is counted."""
+    return any(one.numbers["side"] == "begin" for one in diagnose_padding(summary).findings)
+
+
+def _found(summary: Summary, runs: Runs, side: str, identity: int | None, claim: str) -> Diagnosis:
     share = runs.tokens / max(column.tokens for column in summary.columns.values())
     finding = Finding(
         code=CODE,
@@ -66,7 +84,7 @@ def _found(summary: Summary, runs: Runs, identity: int | None, claim: str) -> Di
         certainty="likely",
         questions=tuple(str(question) for question in summary.questions),
         claim=claim,
-        numbers={"sequences": runs.sequences, "tokens": runs.tokens, "share": share}
+        numbers={"sequences": runs.sequences, "tokens": runs.tokens, "share": share, "side": side}
         | ({} if identity is None else {"token": identity}),
         cost=f"{share:.0%} of all tokens are padding. Each adds to the count, and what stands "
         "there to the sum.",
@@ -97,6 +115,7 @@ def _scored(summary: Summary) -> Diagnosis | None:
             return _found(
                 summary,
                 runs,
+                side,
                 identity,
                 f"{runs.sequences} of {summary.padding.sequences} sequences {side} in a run of id "
                 f"{identity}, {runs.tokens} tokens in all, far more than {role} would bring by "

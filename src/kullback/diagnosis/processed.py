@@ -6,7 +6,7 @@ import numpy as np
 
 from kullback.diagnosis.column_faults import ROUNDING
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
-from kullback.diagnosis.sampler_tests import unfit
+from kullback.diagnosis.soundness import scored, unfit
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.slope_state import ONE_POLICY
 from kullback.estimation.summary import Summary
@@ -34,7 +34,8 @@ def diagnose_processed(summary: Summary) -> Diagnosis:
         pair = (question.p, question.q)
         if question.sampler != question.p or not ONE_POLICY.issuperset(pair):
             continue
-        if unfit(summary, question) or state.tokens < FEWEST:
+        sound = scored(summary, question.p) and not unfit(summary, question)
+        if not sound or state.tokens < FEWEST:
             continue
         kept, error, above = asked[question] = _kept_mass(state)
         lacks = error > 0 and 1 - kept >= max(LEAST, ERRORS * error) and above <= ABOVE

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kullback.diagnosis.alignment import shifted_roles
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
-from kullback.diagnosis.sampler_tests import FLOAT32_FLOOR, scored
+from kullback.diagnosis.sampler_tests import FLOAT32_FLOOR
+from kullback.diagnosis.soundness import scored
 from kullback.estimation.again_state import Again
 from kullback.estimation.summary import Summary
 from kullback.question import Question

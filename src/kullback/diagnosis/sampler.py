@@ -8,28 +8,35 @@ from math import log
 import numpy as np
 
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
+from kullback.diagnosis.given import (
+    FEWEST_BETS,
+    GIVEN,
+    GIVEN_CODES,
+    alike_finding,
+    given_findings,
+    told,
+    unseen,
+)
 from kullback.diagnosis.recovered import recovered
 from kullback.diagnosis.rejected import cut_by_rejection
 from kullback.diagnosis.sampler_tests import (
     FEWEST_CLUSTERS,
     FEWEST_PREFIXES,
-    REJECTED,
     SamplerTest,
     cause,
     chance,
     failing,
     sampled_by,
     sampler_tests,
-    scored,
 )
 from kullback.diagnosis.scaled import spoken_factor
-from kullback.estimation.opening_state import SharedState
+from kullback.diagnosis.soundness import REJECTED, scored
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.sampler_state import ENTROPY_FLOOR
 from kullback.estimation.summary import Summary
 from kullback.question import Question
 
-KINDS = ("bound", "bet", "entropy", "heads", "tempering", "cut", "openings")
+KINDS = ("bound", "bet", "entropy", "heads", "tempering", "cut", "openings", "recall")
 OTHER_POLICY = (
     "k1 and k3 answer for another policy than the one that is named; more data does not help."
 )
@@ -92,7 +99,7 @@ def diagnose_sampler(summary: Summary) -> Diagnosis:
     tests = sampler_tests(summary)
     failed = failing(tests)
     causes = {test: cause(summary, test, failed) for test in failed}
-    findings = [_prompt_finding(summary, t) for t in failed if causes[t] == "prompt"]
+    findings = given_findings(summary, causes)
     named = recovered(summary)
     for role in dict.fromkeys(test.sampler for test in failed):
         if role in named:
@@ -108,14 +115,17 @@ def diagnose_sampler(summary: Summary) -> Diagnosis:
         findings += [_mean_finding(summary, test) for test in means[:1]]
         if not means:
             findings += [_within_finding(summary, test) for test in of["tempering"] + of["cut"]][:1]
-        findings += [_openings_finding(summary, test) for test in of["openings"]]
+        findings += [alike_finding(summary, t) for t in (of["openings"] or of["recall"])[:1]]
     # A bet that did not fail because of the sampler is a check of the alignment.
     checks = [
         _check(test, causes.get(test, ""), named.get(test.sampler))
         for test in tests
-        if causes.get(test) != "in-sample" and (test.kind != "bet" or causes.get(test) == "sampler")
+        if causes.get(test) != "in-sample"
+        and (test.kind != "recall" or test.count >= FEWEST_BETS)
+        and (test.kind != "bet" or causes.get(test) == "sampler")
     ]
     for role in dict.fromkeys(question.sampler for question in summary.questions):
+        checks += unseen(summary, role, tests)
         checks += _not_possible(summary, role, {t.kind for t in tests if t.sampler == role})
     return Diagnosis(tuple(findings), tuple(checks))
 
@@ -268,71 +278,12 @@ def _bet_finding(summary: Summary, tests: list[SamplerTest], or_else: str) -> Fi
     )
 
 
-def _shared(state: SharedState, test: SamplerTest) -> dict[str, float]:
-    return {
-        "pairs": state.pairs,
-        "alike": state.alike,
-        "tokens": state.tokens,
-        "surprise": state.surprise,
-        "log_p": test.log_p,
-    }
-
-
-def _openings_finding(summary: Summary, test: SamplerTest) -> Finding:
-    state = summary.shared[test.sampler]
-    return Finding(
-        code="sampler-mismatch",
-        severity="error",
-        certainty="beyond-chance",
-        questions=sampled_by(summary, test.sampler),
-        claim=(
-            f"{state.alike} of {state.pairs} pairs of sequences begin alike, with {state.tokens} "
-            f"tokens in all that {test.sampler} gives a surprise of {state.surprise:.4g} nats. "
-            f"Drawn one by one, they would with a probability of at most {chance(test.log_p)}. "
-            "The direction fits a lower temperature or a truncation, or one seed for several."
-        ),
-        numbers={"test": "openings"} | _shared(state, test),
-        cost="k1 and k3 answer for another policy than the one that is named, or their errors "
-        "count one draw as several.",
-        advice="Log the processed log-probs (after temperature, top-p and top-k); give each "
-        "completion its own seed.",
-        where=(str(state.first),),
-    )
-
-
-def _prompt_finding(summary: Summary, test: SamplerTest) -> Finding:
-    state = summary.shared[test.sampler]
-    return Finding(
-        code="mask-covers-prompt",
-        severity="error",
-        certainty="beyond-chance",
-        questions=tuple(str(question) for question in summary.questions),
-        claim=(
-            f"{state.alike} of {state.pairs} pairs of sequences begin alike, with "
-            f"{state.tokens / state.alike:.1f} tokens or more on average to which {test.sampler} "
-            f"gives e^−{test.mean:.3g}. Sampled, they would with a probability of at most "
-            f"{chance(test.log_p)}. So these tokens were given: a prompt, a template or a forced "
-            "beginning is counted."
-        ),
-        numbers=_shared(state, test),
-        cost="No policy chose them, so no KL of the policies is in them: each adds its own "
-        "difference to the sum, and one to the count.",
-        advice="Let the mask begin at the first token that was sampled. If these were sampled, "
-        "look for one seed, or temperature 0, behind several completions.",
-        where=(str(state.first),),
-    )
-
-
 def _check(test: SamplerTest, found: str, named: Finding | None) -> Check:
     failed = found == "sampler"
     code = "negative-beyond-chance" if test.kind == "bound" else "sampler-mismatch"
-    if test.kind == "openings":
-        failed = found != ""
-        code = "mask-covers-prompt" if found == "prompt" else "sampler-mismatch"
-        reason = (
-            f"pairs of sequences that begin alike do so at {test.mean:.3g} nats on average; "
-            f"probability at most {chance(test.log_p)} over all {test.count} pairs"
-        )
+    if test.kind in GIVEN:
+        usual = "mask-covers-environment" if test.kind == "recall" and not found else code
+        failed, code, reason = found != "", GIVEN_CODES.get(found, usual), told(test)
     elif test.kind in ("tempering", "cut"):
         code = {"tempering": "temperature-mismatch", "cut": "sampler-truncated"}[test.kind]
         what = {"tempering": "another temperature", "cut": "a top-k, top-p or min-p"}[test.kind]

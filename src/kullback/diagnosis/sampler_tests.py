@@ -9,17 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.columns import BFLOAT16
-from kullback.diagnosis.alignment import is_shifted, shifted_roles
-from kullback.diagnosis.boundaries import badly_packed
-from kullback.diagnosis.clamped import clamped_at
-from kullback.diagnosis.column_faults import holds_log_probs, stands_for_infinity
-from kullback.diagnosis.environment import unscored_inside
+from kullback.diagnosis.alignment import shifted_roles
 from kullback.diagnosis.fitted_temperature import log_likelihoods, rounding
-from kullback.diagnosis.openings import opens_unscored
 from kullback.diagnosis.rejected import cut_by_rejection
-from kullback.diagnosis.reshaped import added_up, averaged, floored
-from kullback.diagnosis.scaled import scaled_roles
-from kullback.diagnosis.unscored import closes_unscored, never_scored, rows_unscored
+from kullback.diagnosis.soundness import scored, unfit
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.cut_state import ROW as CUT_ROW
 from kullback.estimation.interval import ratio_interval
@@ -27,7 +20,6 @@ from kullback.estimation.question_state import QuestionState
 from kullback.estimation.sampler_state import SamplerState
 from kullback.estimation.summary import Summary
 from kullback.estimation.tempered_state import EXPONENTS
-from kullback.question import Question
 
 ALPHA = 0.01  # probability that a report on honest data accuses any sampler
 FEWEST_PREFIXES = 500  # below, no entropy test: t does not hold for heavy tails
@@ -38,10 +30,9 @@ FLOAT32_FLOOR = 4e-5
 UNRELATED = 0.3  # size of a correlation below which two columns may be of different tokens
 ALIEN = 0.5  # the same, where another role is related to the sampler
 RELATED = 0.9  # size of its correlation, at least
-FEWEST_APART = 3  # sequences of other tokens, where those of most are the same
+FEWEST_APART = 2  # sequences of other tokens, where those of most are the same
 TWO_KINDS = 0.8  # share of sequences that are clearly of the same tokens or clearly not
 NEARLY_ALL = 0.9  # share of pairs of sequences that begin alike where a prompt is counted
-REJECTED = "the mask was cut by log-ratios, and what is left is a selection"
 PROMPT = 5.0  # nats that such a beginning costs; a sharper sampler saves a few tokens
 FITTED = 5.0  # standard errors by which q beats even its own samples, at least, if it was fitted
 FIXED = ("reference", "teacher")  # roles that nobody trains on the tokens
@@ -52,14 +43,15 @@ class SamplerTest:
     """One test of one sampler.
 
     Args:
-        kind: ``bound``, ``bet``, ``entropy``, ``heads``, ``tempering``, ``cut`` or ``openings``.
+        kind: ``bound``, ``bet``, ``entropy``, ``heads``, ``tempering``, ``cut``, ``openings`` or
+            ``recall``.
         sampler: The role that is said to have sampled.
         other: For the bound and the bet, the role that it is compared with.
         log_p: Log of the probability of such a result, at most, if the sampler is honest.
         slack: What rounding of the logged numbers may have taken from it at most.
         mean: Mean of log other/sampler, of the bet's log gain, of −log p − H, of hits less head
-            mass, of the log gain of another temperature or of a cut, or of what a pair's like
-            openings cost.
+            mass, of the log gain of another temperature, of a cut or of bets on what was seen
+            before, or of what a pair's like openings cost.
         z: The mean in standard errors, for ``entropy`` and ``heads``; else NaN.
         count: Tokens, or prefixes, or pairs of sequences.
     """
@@ -103,10 +95,11 @@ def sampler_tests(summary: Summary) -> tuple[SamplerTest, ...]:
         for kind in ("entropy", "heads")
         if (test := mean_test(summary, role, kind)) is not None
     ]
-    openings = [
-        _openings(summary, role)
+    given = [
+        test(summary, role)
         for role in samplers
         if role in summary.shared and scored(summary, role)
+        for test in (_openings, _recall)
     ]
     headed = [
         test(summary, role)
@@ -114,7 +107,7 @@ def sampler_tests(summary: Summary) -> tuple[SamplerTest, ...]:
         if scored(summary, role) and _sound(summary, role) and role not in shifted_roles(summary)
         for test in (_tempering, _cut)
     ]
-    return (*bounds.values(), *bets.values(), *means, *headed, *openings)
+    return (*bounds.values(), *bets.values(), *means, *headed, *given)
 
 
 def _product(
@@ -122,10 +115,9 @@ def _product(
 ) -> SamplerTest:
     """A product with mean 1 at most under the sampler, from the sum of its logs.
 
-    The bound is the product of all ratios, a bet of all of the stake on q against s. It falls by
-    every token that q likes less, and so is blind to columns of different tokens, which leave the
-    sum of k1 as it was. Of a bet of a tenth, little is lost at each of these, and it is won back
-    wherever q/s is large.
+    The bound is the product of all ratios, and falls by every token that q likes less: it is blind
+    to columns of different tokens, which leave the sum of k1 as it was. Of a bet of a tenth, little
+    is lost at each of these, and it is won back wherever q/s is large.
     """
     total = state.total(term)
     mean, log_p = total / state.tokens, min(0.0, -total)
@@ -140,6 +132,14 @@ def _openings(summary: Summary, role: str) -> SamplerTest:
     slack = FLOAT32_FLOOR * state.tokens + BFLOAT16 * state.surprise * column.bfloat16
     mean = state.surprise / state.alike if state.alike else 0.0
     return SamplerTest("openings", role, "", log_p, slack, mean, np.nan, state.pairs)
+
+
+def _recall(summary: Summary, role: str) -> SamplerTest:
+    """Bets that tokens follow others as they did before: mean 1 at most under the sampler."""
+    state, column = summary.recalls[role], summary.columns[role]
+    slack = FLOAT32_FLOOR * state.bets + _rounded(column, state.size, state.bets)
+    log_p, mean = min(0.0, -state.log_gain), state.log_gain / max(state.bets, 1)
+    return SamplerTest("recall", role, "", log_p, slack, mean, np.nan, state.bets)
 
 
 def _sound(summary: Summary, role: str) -> bool:
@@ -183,70 +183,22 @@ def _mixture(
     return SamplerTest(kind, role, "", log_p, total - left, total / max(count, 1), np.nan, count)
 
 
-def scored(summary: Summary, role: str) -> bool:
-    """Whether the column holds log-probs of what it is said to, at every token."""
-    blank = (opens_unscored, unscored_inside, closes_unscored, never_scored, rows_unscored,
-             added_up, averaged, floored)  # fmt: skip
-    if any(fault(summary, role) for fault in blank) or role in badly_packed(summary):
-        return False
-    if role in scaled_roles(summary):
-        return False
-    column = summary.columns[role]
-    return holds_log_probs(column) and not stands_for_infinity(column)
-
-
-def unfit(summary: Summary, question: Question) -> str:
-    """Why the product of its ratios is no martingale, even if the sampler is honest; else nothing.
-
-    It is none over a selection: a token outside a support makes the whole product 0 and is left
-    out of the sums, and a log-prob may be missing because of what was drawn. Nor is it one if a
-    column holds something else, or stands elsewhere.
-    """
-    state = summary.questions[question]
-    if cut_by_rejection(summary):
-        return REJECTED
-    for role in question.roles:
-        if not scored(summary, role):
-            return f"what stands in the column of {role} is not its log-probs throughout"
-    if not state.tokens:
-        return "no token has the log-probs of both"
-    if state.infinite or state.missing:
-        return (
-            f"{state.infinite + state.missing} log-probs are infinite or missing, perhaps "
-            "because of what was drawn"
-        )
-    if any(clamped_at(summary, one) for one in _between(summary, question)):
-        return "its log-ratios were clamped"
-    if is_shifted(state) or shifted_roles(summary) & set(question.roles):
-        return "the columns are shifted against each other"
-    return ""
-
-
-def _between(summary: Summary, question: Question) -> list[Question]:
-    """The questions that set the sampler of a question against its other roles, one at a time."""
-    return [
-        one
-        for one in summary.questions
-        if one.p == question.sampler and one.q in question.roles and one.weight == "none"
-    ]
-
-
 def sum_rounding(summary: Summary, pair: tuple[str, str], tokens: int) -> float:
     """The most that rounding can add to the sum of log other/sampler, in nats."""
     columns = [summary.columns[role] for role in pair]
-    return FLOAT32_FLOOR * tokens + sum(_rounded(column) for column in columns)
+    return FLOAT32_FLOOR * tokens + sum(_rounded(one, one.size, one.tokens) for one in columns)
 
 
-def _rounded(column: ColumnState) -> float:
-    """The most that the grid of a column can have added to the sum of its log-probs.
+def _rounded(column: ColumnState, size: float, tokens: int) -> float:
+    """The most that the grid of a column can have added to a sum of its log-probs, in nats.
 
     Half a step of decimals is no small part of a log-prob near 0, and moves all of them one way.
     """
     if column.bfloat16:
-        return BFLOAT16 * column.size
+        return BFLOAT16 * size
     name, step = column.grid
     told = "decimal" in name and column.low < column.high  # one value stands on some grid
-    return 0.5 * step * column.tokens if told else 0.0
+    return 0.5 * step * tokens if told else 0.0
 
 
 def mean_test(summary: Summary, role: str, kind: str) -> SamplerTest | None:
@@ -290,7 +242,11 @@ def _rounding(column: ColumnState, state: SamplerState, kind: str, count: int) -
     if kind == "heads":
         return FLOAT32_FLOOR + BFLOAT16 * column.bfloat16
     entropy = float(state.by_group("entropy").sum()) / count * state.bfloat16
-    return FLOAT32_FLOOR + _rounded(column) / column.tokens + BFLOAT16 * entropy
+    return (
+        FLOAT32_FLOOR
+        + _rounded(column, column.size, column.tokens) / column.tokens
+        + BFLOAT16 * entropy
+    )
 
 
 def sampled_by(summary: Summary, sampler: str) -> tuple[str, ...]:
@@ -321,16 +277,18 @@ def partly_alien(summary: Summary, bet: SamplerTest) -> bool:
 
 
 def cause(summary: Summary, test: SamplerTest, failed: tuple[SamplerTest, ...]) -> str:
-    """What a failing test speaks of: ``misaligned``, ``in-sample``, a ``prompt``, the ``sampler``.
+    """What a failing test speaks of: the ``sampler``, or ``misaligned``, ``in-sample``, and so on.
 
     A pair whose bet fails and whose log-probs are hardly correlated is misaligned, and no other
     test says anything of it. Sequences that begin alike count their prompt if nearly all of them
-    do, and at a cost that no sharper sampler could have saved.
+    do, at a cost that no sharper sampler could have saved; so do words that are said again.
     """
     if test.kind == "openings":
         state = summary.shared[test.sampler]
         alike = state.alike >= NEARLY_ALL * state.pairs and test.mean >= PROMPT
         return "prompt" if alike else "sampler"
+    if test.kind == "recall":
+        return summary.recalls[test.sampler].cause
     pair = (test.sampler, test.other)
     bets = (one for one in failed if one.kind == "bet" and (one.sampler, one.other) == pair)
     bet = next(bets, None)

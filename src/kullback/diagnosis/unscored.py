@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from math import exp
+
+from kullback.diagnosis.doubt import DOUBTED, doubted_by_a_copy, doubting, means_of
+from kullback.diagnosis.environment import unscored_inside
 from kullback.diagnosis.finding import Diagnosis, Finding, without
-from kullback.diagnosis.openings import DOUBTED, NEARLY_ALL, SELDOM
+from kullback.diagnosis.openings import NEARLY_ALL, SELDOM, opens_unscored
 from kullback.estimation.opening_state import OpeningState
 from kullback.estimation.summary import Summary
 from kullback.question import Question
@@ -11,6 +15,10 @@ from kullback.question import Question
 CODE = "missing-values"
 FEWEST = 20  # sequences, or tokens; below, chance can do it
 FEWEST_ROWS = 3  # sequences of zeros
+FEWEST_ZEROS = 20  # scattered ones, likewise
+MISSED = 0.1  # share of the misses that a certain role would have had, below which it is none
+SURER = 10.0  # times as far from 0 are the others there as where the role is nearly certain
+DREW = -1.0  # nats: a sampler that kept one token of several has 0, and its copy no less than this
 
 
 def never_scored(summary: Summary, role: str) -> bool:
@@ -39,17 +47,51 @@ def rows_unscored(summary: Summary, role: str) -> int:
 
 
 def closes_unscored(summary: Summary, role: str) -> bool:
-    """Whether nearly all sequences end with a log-prob of 0 for this role alone, hardly any other.
+    """Whether sequences end with log-probs of 0 for this role, hardly any other, and others doubt.
 
     What ends nearly every sequence is one id, of which a policy may be nearly certain; but then
     the others are not in doubt, and its log-prob is seldom 0 to the last digit.
     """
     state, column = summary.closings[role], summary.columns[role]
-    if state.opened < max(FEWEST, NEARLY_ALL * state.sequences):
+    if state.opened < FEWEST or column.nan or column.sentinel:
         return False
-    if column.nan or column.sentinel or state.elsewhere >= SELDOM * state.scored:
-        return False
-    return bool(state.means) and max(state.means.values()) < DOUBTED
+    means, seldom = doubting(state), state.elsewhere < SELDOM * state.scored
+    nearly_all = state.opened >= NEARLY_ALL * state.sequences
+    return bool(means) and seldom and (nearly_all or doubted_by_a_copy(role, means))
+
+
+def zeros_doubted(summary: Summary, role: str) -> dict[str, float]:
+    """What the others give where a role's log-prob is 0 to the last digit, if it is no certainty.
+
+    Where a role is certain, what else is drawn has no probability; and the sampler says how often
+    something else is. The sampler itself may have drawn from a set of one token, which its copy
+    then finds the likeliest, and who doubts what it is certain of doubts what it is nearly.
+    """
+    state = summary.certain[role]
+    means = means_of(state.at_zeros, state.zeros)
+    if state.zeros < FEWEST_ZEROS or not means or max(means.values()) >= DOUBTED:
+        return {}
+    if all(question.sampler != role for question in summary.questions):
+        expected = state.zeros * (1 - exp(max(means.values())))
+        return means if state.far < MISSED * expected else {}
+    near = means_of(state.at_near, state.near)
+    copies = {
+        other: mean
+        for other, mean in means.items()
+        if doubted_by_a_copy(role, {other: mean}) and mean < DREW
+    }
+    return {} if any(m > SURER * near.get(one, 0.0) for one, m in copies.items()) else copies
+
+
+def holds_zeros(summary: Summary, role: str) -> bool:
+    """Whether zeros stand in the column that are no log-probs, wherever that is told."""
+    kinds = (never_scored, rows_unscored, closes_unscored, zeros_doubted)
+    return any(kind(summary, role) for kind in kinds)
+
+
+def _told_else(summary: Summary, role: str) -> bool:
+    """Whether what stands at the start or in the middle is told of as a prompt or a turn."""
+    return opens_unscored(summary, role) or unscored_inside(summary, role)
 
 
 def diagnose_unscored(summary: Summary) -> Diagnosis:
@@ -66,6 +108,9 @@ def diagnose_unscored(summary: Summary) -> Diagnosis:
         elif closes_unscored(summary, role):
             told = f"{closing.opened} of {closing.sequences} sequences end in a log-prob of 0"
             found += Diagnosis.failed(_last(summary, role, closing), role, told)
+        elif (means := zeros_doubted(summary, role)) and not _told_else(summary, role):
+            told = f"{summary.certain[role].zeros} log-probs are 0 where others are in doubt"
+            found += Diagnosis.failed(_zeros(summary, role, means), role, told)
     return found
 
 
@@ -103,16 +148,17 @@ def _rows(summary: Summary, role: str, rows: int) -> Finding:
 
 
 def _last(summary: Summary, role: str, state: OpeningState) -> Finding:
-    means = state.means
+    means = doubting(state)
     other = max(means, key=lambda one: means[one])
     return Finding(
         code=CODE,
         severity="error",
         certainty="likely",
         questions=summary.asked_of(role),
-        claim=f"In {state.opened} of {state.sequences} sequences the last counted token has a "
-        f"log-prob of 0 for {role} ({other} gives it {means[other]:.3g} nats on average), and "
-        f"hardly any other has: {role} did not score it, or it was forced.",
+        claim=f"{state.opened} of {state.sequences} sequences end in a log-prob of 0 for {role}, "
+        f"{state.tokens / state.opened:.3g} tokens each on average, to which {other} gives "
+        f"{means[other]:.3g} nats on average, and hardly any other token has one: {role} did not "
+        "score them, or they were not sampled (a forced end, padding).",
         numbers={
             "sequences": state.opened,
             "tokens": state.tokens,
@@ -121,8 +167,29 @@ def _last(summary: Summary, role: str, state: OpeningState) -> Finding:
         },
         cost=_cost(summary, role, other, state),
         advice="T logits score T − 1 tokens behind the first: take the logits from the position "
-        "before the first answered token on, and do not fill up with 0; or mask the last token of "
-        "each sequence on all sides.",
+        "before the first answered token on, and do not fill up with 0. Look for a shorter limit "
+        "on one side. Or mask these tokens on all sides.",
+        where=(str(state.first),),
+    )
+
+
+def _zeros(summary: Summary, role: str, means: dict[str, float]) -> Finding:
+    state = summary.certain[role]
+    other = max(means, key=lambda one: means[one])
+    return Finding(
+        code=CODE,
+        severity="error",
+        certainty="likely",
+        questions=summary.asked_of(role),
+        claim=f"{state.zeros} log-probs of {role} are 0 to the last digit where the others are in "
+        f"doubt: {other} gives these tokens {means[other]:.3g} nats on average. Were {role} "
+        "certain of them, it would miss as often. So it did not score these, or its log-probs lack "
+        "their normalizer (logits less the largest).",
+        numbers={"tokens": state.zeros, "means": means},
+        cost=f"At {state.zeros / summary.columns[role].tokens:.2%} of the tokens every number with "
+        f"{role} is that of the other role alone.",
+        advice="Log nothing where nothing was computed, and mask what was not sampled; log the "
+        "output of a log-softmax over the whole vocabulary.",
         where=(str(state.first),),
     )
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from kullback.diagnosis.alignment import shifted_roles
 from kullback.diagnosis.sampler import sampler_check
-from kullback.diagnosis.sampler_tests import ALPHA, chance, mean_test, scored, sum_rounding
+from kullback.diagnosis.sampler_tests import ALPHA, chance, mean_test, sum_rounding
+from kullback.diagnosis.soundness import scored
 from kullback.estimation.estimate import from_state
 from kullback.estimation.policies import sampler_of, unweighted
 from kullback.estimation.summary import Summary

@@ -109,7 +109,8 @@ def _weighed(
     apart = np.abs(sampled - own)
     relative = 0.0
     if heavy.any() or (apart > 2 * ROUNDING).any():
-        relative = BFLOAT16 * fits_bfloat16(head.log_probs[there])
+        narrow = fits_bfloat16(head.log_probs[there]) or fits_bfloat16(sampled[scored])
+        relative = BFLOAT16 * narrow
     if heavy.any():  # as little as it can have weighed before it was rounded
         logs = np.column_stack([logs[heavy], extra[heavy]]).astype(np.float64)
         logs -= ROUNDING + relative * np.abs(np.where(logs > -np.inf, logs, 0.0))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kullback.columns import Columns, Place, is_number, is_sentinel
 from kullback.estimation.keyed import added, commonest
-from kullback.estimation.role_sums import Logged, logged
+from kullback.estimation.role_sums import Logged, scored
 from kullback.levels import segment_sums
 
 COMPARED = 32  # tokens of two openings that are compared, at most
@@ -33,7 +33,8 @@ class OpeningState:
         scored: Scored tokens.
         elsewhere: Unscored tokens that stand at neither end.
         kinds: How many openings have the same ids, by a hash of these; None without ids.
-        others: By other role, the count and sum of its own log-probs in the openings.
+        others: By other role, the count and sum of its own log-probs in the openings, if it has
+            some.
         first: The first place.
     """
 
@@ -58,8 +59,8 @@ class OpeningState:
             outer = columns.outside(inside & ~blank)
             sides = [_runs(columns, blank & side & within) for side in outer]
         elsewhere = int(blank[within].sum()) - sum(len(run) for runs in sides for run in runs)
-        scored = int(inside.sum() - blank.sum())
-        counts = {"sequences": int(told.sum()), "scored": scored, "elsewhere": elsewhere}
+        plain = int(inside.sum() - blank.sum())
+        counts = {"sequences": int(told.sum()), "scored": plain, "elsewhere": elsewhere}
         one, other = (cls._of_runs(columns, role, runs, counts) for runs in sides)
         return one, other
 
@@ -77,18 +78,13 @@ class OpeningState:
             tokens=len(places),
             kinds=kinds_of(columns, runs),
             others={
-                other: logged(columns.log_probs[other][places])
+                other: scored(columns.log_probs[other][places])
                 for other in columns.log_probs
                 if other != role
             },
             first=columns.place(int(places[0])) if runs else None,
             **counts,
         )
-
-    @property
-    def means(self) -> dict[str, float]:
-        """What the other roles that scored these tokens give them on average."""
-        return {role: one.total / one.count for role, one in self.others.items() if one.count}
 
     def __add__(self, other: OpeningState) -> OpeningState:
         counted = ("sequences", "opened", "tokens", "scored", "elsewhere")
@@ -109,12 +105,15 @@ def _runs(columns: Columns, flags: NDArray[np.bool_]) -> list[NDArray[np.int64]]
 
 
 def kinds_of(columns: Columns, runs: list[NDArray[np.int64]]) -> Counter[int | None]:
-    """How many runs have the same ids, by a hash of these; None without ids."""
+    """How many runs have the same ids, by a hash of these; None without ids.
+
+    An id that repeats itself counts once: padding is of one kind, whatever its length.
+    """
     if columns.tokens is None:
         return Counter({None: len(runs)})
-    found: Counter[int | None] = Counter(
-        zlib.crc32(columns.tokens[run].astype("<i8").tobytes()) for run in runs
-    )
+    spoken = (columns.tokens[run].astype("<i8") for run in runs)
+    changes = (ids[np.append(True, ids[1:] != ids[:-1])] for ids in spoken)
+    found: Counter[int | None] = Counter(zlib.crc32(ids.tobytes()) for ids in changes)
     return commonest(found, KINDS)
 
 
@@ -125,8 +124,8 @@ class SharedState:
     Given the first of a pair and what the second was asked, the second repeats its first m tokens
     with probability exp(Σ log p) over these tokens, by its own log-probs. So the surprise of what
     they share, −Σ log p, is at least w with probability e^−w at most, and its sum over N pairs is
-    no larger, in law, than that of N exponential variables. A pair of equals adds nothing: a copy
-    is another fault.
+    no larger, in law, than that of N exponential variables. A pair of equals adds nothing, nor does
+    a run of one id at the start: a copy and padding are other faults.
 
     Args:
         pairs: Pairs.
@@ -155,7 +154,10 @@ class SharedState:
         agree = columns.tokens[one] == columns.tokens[other]
         same = both & np.logical_and.accumulate(agree, axis=1)
         alike = same[:, 0] & ~_equal(columns, even, ~(both & ~agree).any(axis=1))
-        counted = same & alike[:, None]
+        padding = np.logical_and.accumulate(
+            columns.tokens[other] == columns.tokens[other[:, :1]], 1
+        )
+        counted = same & alike[:, None] & ~(padding & padding[:, 1:2])
         kept = counted & usable[other]
         return cls(
             pairs=len(even),
@@ -176,15 +178,18 @@ class SharedState:
 
 
 def _pairs(columns: Columns) -> NDArray[np.int64]:
-    """Neighbors of one prompt, or of any if that is not known, each in one pair, [pairs, 2]."""
+    """Neighbors of one prompt, and of those that are left over, each in one pair, [pairs, 2]."""
     told = np.flatnonzero(segment_sums(columns.mask.astype(float), columns.lengths) > 0)
     if columns.cluster_kind != "prompt":
         return told[: len(told) // 2 * 2].reshape(-1, 2)
     told = told[np.argsort(columns.clusters[told], kind="stable")]
     _, first, counts = np.unique(columns.clusters[told], return_index=True, return_counts=True)
     rank = np.arange(len(told)) - np.repeat(first, counts)
-    begins = np.flatnonzero((rank % 2 == 0) & (rank + 1 < np.repeat(counts, counts)))
-    return np.column_stack([told[begins], told[begins + 1]])
+    last = np.repeat(counts, counts) - 1
+    begins = np.flatnonzero((rank % 2 == 0) & (rank < last))
+    alone = told[(rank % 2 == 0) & (rank == last)]
+    strangers = alone[: len(alone) // 2 * 2].reshape(-1, 2)
+    return np.concatenate([np.column_stack([told[begins], told[begins + 1]]), strangers])
 
 
 def openings(columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

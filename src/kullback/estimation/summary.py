@@ -16,6 +16,7 @@ from kullback.estimation.again_state import AgainState
 from kullback.estimation.age_state import AgeState
 from kullback.estimation.boundary_state import BoundaryState, borders
 from kullback.estimation.cells import AxisState, split
+from kullback.estimation.certain_state import CertainState
 from kullback.estimation.clamp_state import ClampState
 from kullback.estimation.column_state import ColumnState
 from kullback.estimation.cut_state import CutState
@@ -27,6 +28,7 @@ from kullback.estimation.outcome_state import OutcomeState
 from kullback.estimation.padding_state import PaddingState
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.ratios import log_ratios
+from kullback.estimation.recall_state import RecallState
 from kullback.estimation.rejection_state import RejectionState
 from kullback.estimation.repeat_state import RepeatState
 from kullback.estimation.sampler_state import SamplerState
@@ -56,7 +58,9 @@ class Summary:
         distributions: Whether what is logged of each role's distributions can be of one.
         openings: Whether sequences begin with tokens that a role did not score.
         closings: Whether they end with such tokens.
+        certain: Where each role's log-probs are 0 to the last digit, and what the others say there.
         shared: Whether sequences begin alike, by the role that is said to have sampled them.
+        recalls: Whether tokens follow others as they did before, likewise.
         repeats: Whether rows are copies of others.
         spelling: Whether the ids spell the text.
         padding: Whether sequences begin or end in runs of one constant.
@@ -98,7 +102,9 @@ class Summary:
     distributions: dict[str, DistributionState]
     openings: dict[str, OpeningState]
     closings: dict[str, OpeningState]
+    certain: dict[str, CertainState]
     shared: dict[str, SharedState]
+    recalls: dict[str, RecallState]
     repeats: RepeatState
     spelling: SpellingState
     padding: PaddingState
@@ -147,7 +153,9 @@ class Summary:
             distributions={role: DistributionState.of(columns, role) for role in testable},
             openings={role: one for role, (one, _) in ends.items()},
             closings={role: one for role, (_, one) in ends.items()},
+            certain={role: CertainState.of(columns, role) for role in columns.log_probs},
             shared={role: SharedState.of(columns, role) for role in samplers},
+            recalls={role: RecallState.of(columns, role) for role in samplers},
             repeats=RepeatState.of(columns, questions[0].sampler),
             spelling=SpellingState.of(columns, parted),
             padding=PaddingState.of(columns),

@@ -6,6 +6,7 @@ from kullback.columns import SENTINEL
 from kullback.diagnosis import (
     boundaries,
     column_faults,
+    doubt,
     environment,
     openings,
     padding,
@@ -27,7 +28,7 @@ from kullback.diagnosis.sampler_tests import (
     UNRELATED,
 )
 from kullback.diagnosis.temperatures import EXPLAINED
-from kullback.estimation import distribution_state, related_rows, stretch_state
+from kullback.estimation import distribution_state, recall_state, related_rows, stretch_state
 from kullback.estimation.cut_state import PLACES
 from kullback.estimation.sampler_state import ENTROPY_FLOOR
 from kullback.estimation.tempered_state import EXPONENTS
@@ -56,7 +57,8 @@ ACCUSING = {
         f"{FEWEST_MISSES:g} misses are expected).\n"
         "openings: what N pairs of completions share at their start costs, in law, at most N "
         "exponential variables.\n"
-        f"bet: the product of 1 + {STAKE:g} (q/p − 1) has mean 1 at most.\n"
+        f"bet: the product of 1 + {STAKE:g} (q/p − 1) has mean 1 at most; so has that of bets that "
+        "words are said again (recall).\n"
         f"All tests of a report share {ALPHA:.0%}.",
         harmless="One clean report of a hundred has it at most: if the probability is not tiny, "
         "look at a second batch. If completions open alike, one seed for several is the usual "
@@ -127,11 +129,13 @@ ACCUSING = {
     "missing-values": Lesson(
         means="Tokens that count have no log-prob of one role (NaN or null). Often a row was "
         "scored to a shorter length than its mask. Or a 0 stands where none was computed: in the "
-        "whole column, in whole sequences, or at the last token of each.",
+        "whole column, in whole sequences, at the end of sequences, or here and there.",
         test="Gaps in the mask are counted; one suffices. Zeros: all of a column, where another "
         f"role is in doubt, or all of {unscored.FEWEST_ROWS} sequences where the sampler is; or "
         f"{unscored.NEARLY_ALL:.0%} of the last tokens, which the others "
-        f"doubt, and under {unscored.SELDOM:.0%} elsewhere.",
+        f"doubt, and under {unscored.SELDOM:.0%} elsewhere, or {unscored.FEWEST} that a copy of "
+        f"the weights doubts; or {unscored.FEWEST_ZEROS} anywhere that all others doubt, where "
+        "certainty would have missed as often, and did not.",
         harmless="If the rule of the gaps does not look at what was sampled (every tenth "
         "position), the rest is a fair sample: mask them and say so.",
     ),
@@ -152,12 +156,13 @@ ACCUSING = {
         "are counted. Nobody sampled them, and their KL is none of the policies'.",
         test=f"{environment.FEWEST_STRETCHES} stretches or more of {stretch_state.SHORTEST} tokens "
         "between scored ones, on which one role has 0, −9999, nothing or a constant of whole "
-        f"nats, and others less than {environment.DOUBTED:g} nats; of differing tokens, or doubted "
+        f"nats, and others less than {doubt.DOUBTED:g} nats; of differing tokens, or doubted "
         "by another copy of its weights, while such values stand elsewhere at under "
         f"{environment.SELDOM:.0%} of the tokens. Or all roles have 0 or nothing there, at "
-        "differing tokens.",
+        f"differing tokens; or all scored the same words, below e^−{recall_state.DEAR:g} each, "
+        "beyond chance.",
         harmless="A format that the policy is certain of is the same each time, and nothing is "
-        "told. Where the mask leaves these tokens out, all is well: the check says how many.",
+        "told. Where the mask leaves them out, all is well.",
     ),
     "packed-boundary": Lesson(
         means="Several sequences stand in one row, and the log-prob of the first token of each was "
@@ -175,7 +180,8 @@ ACCUSING = {
         "a template, a forced beginning. No policy chose them.",
         test="Either one role alone, or every role, has 0 or nothing there, in "
         f"{openings.NEARLY_ALL:.0%} of the sequences ({openings.FEWEST_OPENED} at least), of "
-        f"differing tokens, and hardly elsewhere (under {openings.SELDOM:.0%}). Or "
+        f"differing tokens, and hardly elsewhere (under {openings.SELDOM:.0%}); a copy of its "
+        "weights that doubts them is enough, in any share of the sequences. Or "
         f"{NEARLY_ALL:.0%} of the pairs of one prompt begin alike, at {PROMPT:g} nats or "
         "more each, beyond chance.",
         harmless="If every completion begins with the same words because the policy is certain of "

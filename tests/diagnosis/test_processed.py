@@ -78,3 +78,11 @@ def test_one_constant_and_densities_are_no_kept_mass():
     dense = replace(columns, log_probs=dense, tokens=None, text=None, token_bytes=None)
     dense = replace(dense, top_k={}, entropy={}, exact={})
     assert not diagnose_processed(summarize([dense])).findings
+
+
+def test_log_probs_behind_another_prompt_are_no_kept_mass():
+    """Lower at the start of sequences, by many nats at some tokens, and never higher."""
+    columns = LOOP.sample(rng())
+    depth = 4 * np.exp(-columns.position_of_token / 20) * rng(1).gamma(1.0, 1.0, len(columns))
+    log_probs = {**columns.log_probs, "old": columns.log_probs["rollout"] - depth}
+    assert not diagnose_processed(summarize([replace(columns, log_probs=log_probs)])).findings

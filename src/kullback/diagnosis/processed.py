@@ -17,6 +17,8 @@ ABOVE = 0.2  # what q/s − 1 may have above 0, as a share of what it has below
 ERRORS = 8.0  # standard errors that the mean of q/s must be below 1
 FEWEST = 500  # tokens
 VARIED = 0.1  # spread of log q/s over its mean: the mass that is kept differs by prefix
+LEFT = -3.0  # nats: less of the mass than that hardly any cut keeps
+RARELY = 0.005  # share of the tokens at which it may
 SCALED = 0.6  # share of its variance that log s explains; of real cuts at most 0.37 was seen
 
 
@@ -72,8 +74,13 @@ def _is_of_tokens(summary: Summary, pair: tuple[str, str]) -> bool:
 
 
 def _varies(state: QuestionState) -> bool:
-    """Whether q/s differs by prefix, as the mass of a kept set does, and a constant does not."""
+    """Whether q/s differs by prefix, as the mass of a kept set does, and is hardly ever tiny.
+
+    A constant does not differ, and log-probs behind another prompt are tiny where it matters.
+    """
     log_r, counts = state.log_q_over_p.filled()
+    if counts[log_r < LEFT].sum() > RARELY * counts.sum():
+        return False
     mean = float((counts * log_r).sum() / counts.sum())
     spread = float(np.sqrt((counts * (log_r - mean) ** 2).sum() / counts.sum()))
     return spread > VARIED * abs(mean)

@@ -36,7 +36,8 @@ class TailState:
     """Runs of two counted tokens or more of one id. ``a + b`` is that of both.
 
     Args:
-        tails: Those at an end of a sequence, by side (``begin`` or ``end``) and id.
+        tails: Those at an end of what is counted of a sequence, by side (``begin`` or ``end``) and
+            id.
         inner: How many stop within, by id.
     """
 
@@ -50,8 +51,9 @@ class TailState:
             return cls({}, Counter())
         first, last = repeated(columns, columns.tokens)
         sequence = np.searchsorted(columns.ends, first, side="right")
-        starts = columns.starts
-        begins, closes = first == starts[sequence], last == columns.ends[sequence] - 1
+        starts, edges = columns.starts, np.zeros((2, len(columns.lengths)), dtype=np.int64)
+        edges[:, columns.lengths > 0] = columns.outermost(columns.mask)
+        begins, closes = first == edges[0, sequence], last == edges[1, sequence]
         tails: dict[tuple[str, int], Tail] = {}
         for side, chosen in (("begin", begins), ("end", closes)):
             for i in np.flatnonzero(chosen).tolist():

@@ -124,3 +124,19 @@ def test_pairs_that_cannot_be_tested_are_listed():
         status, reason = told(fault)["KL(rollout||old)"]
         assert status == "not-possible"
         assert f"the column of {role} is not its log-probs" in reason
+
+
+def test_two_rows_that_were_exchanged_are_told_with_their_number():
+    """Of the real rollouts, among sequences of full length."""
+    (columns,) = read(demo_path())
+    roles = ("rollout", "current", "reference")
+    columns = replace(columns, log_probs={role: columns.log_probs[role] for role in roles})
+    columns = replace(columns, text=None, entropy={}, exact={}, top_k={})
+    sound = np.setdiff1d(np.flatnonzero(columns.lengths == 64), [7, 49, 67, 80])
+    columns = columns.take(sound)
+    values = columns.log_probs["current"].reshape(-1, 64).copy()
+    values[[3, 4]] = values[[4, 3]]
+    moved = replace(columns, log_probs={**columns.log_probs, "current": values.ravel()})
+    (finding,) = found(moved)
+    assert finding.numbers["sequences_apart"] == 2
+    assert "So those of current belong to other rows or tokens" in finding.claim

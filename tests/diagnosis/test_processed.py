@@ -93,3 +93,11 @@ def test_one_prompt_has_no_error_and_accuses_nobody():
     columns = with_policy(LOOP, "rollout", kept_top_p(ROLLOUT, 0.9)).sample(rng())
     one = replace(columns, clusters=np.zeros_like(columns.clusters))
     assert not diagnose_processed(summarize([one])).findings
+
+
+def test_log_probs_behind_another_prompt_are_no_kept_mass():
+    """Lower at the start of sequences, by many nats at some tokens, and never higher."""
+    columns = LOOP.sample(rng())
+    depth = 4 * np.exp(-columns.position_of_token / 20) * rng(1).gamma(1.0, 1.0, len(columns))
+    log_probs = {**columns.log_probs, "old": columns.log_probs["rollout"] - depth}
+    assert not diagnose_processed(summarize([replace(columns, log_probs=log_probs)])).findings

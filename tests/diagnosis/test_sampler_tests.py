@@ -159,3 +159,13 @@ def test_each_pair_is_bet_on_once_whatever_is_asked_first():
     for kind in ("bound", "bet"):
         pairs = [(one.sampler, one.other) for one in sampler_tests(summary) if one.kind == kind]
         assert sorted(pairs) == [("rollout", "current"), ("rollout", "reference")]
+
+
+def test_zeros_of_a_sampler_leave_its_products_as_they_are_or_smaller():
+    """Rows of other tokens are found though the sampler's ends hold zeros."""
+    columns = WORLD.sample(np.random.default_rng(0))
+    values = columns.log_probs["rollout"].copy()
+    values[columns.ends - 1] = 0.0
+    summary = summarize([replace(columns, log_probs={**columns.log_probs, "rollout": values})])
+    kinds = {test.kind for test in sampler_tests(summary) if test.sampler == "rollout"}
+    assert kinds == {"bound", "bet"}

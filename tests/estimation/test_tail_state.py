@@ -33,6 +33,12 @@ def test_runs_of_one_id_are_told_by_their_side_and_what_bets_on_them_win() -> No
     assert tail.runs.places == (Place("", 0, 1),)
 
 
+def test_an_end_is_that_of_what_is_counted() -> None:
+    mask = np.ones((1, 6), dtype=bool)
+    mask[0, [0, 5]] = False
+    assert set(TailState.of(batch([[7, 9, 9, 8, 8, 8]], mask)).tails) == {("begin", 9), ("end", 8)}
+
+
 def test_a_sequence_that_is_nothing_else_is_not_padded() -> None:
     assert STATE.tails["end", 4].runs.shapes == Counter({(5, 5): 1})
     assert STATE.tails["end", 4].runs.sequences == 0

@@ -27,11 +27,11 @@ EXPLAINS = {
     "misaligned": ("missing-values", *_GIVEN, *_TESTED, *_SPOILED),
     "unit-or-scale": ("temperature-mismatch", "not-normalized", *_SPOILED),
     "not-log-probs": _SPOILED,
-    "missing-values": ("clamp-active", *_LEFT_OVER),
+    "missing-values": ("clamp-active", "not-normalized", *_LEFT_OVER),
     "mask-covers-prompt": (*_TESTED, *_SPOILED),
     "mask-covers-padding": ("missing-values", "end-not-counted", *_TESTED, *_SPOILED),
     "mask-covers-environment": (*_TESTED, *_SPOILED),
-    "infinite-ratio": ("clamp-active", *_LEFT_OVER),
+    "infinite-ratio": ("clamp-active", "not-normalized", *_LEFT_OVER),
     "clamp-active": _LEFT_OVER,
 }
 

@@ -154,9 +154,9 @@ def repeated(
 def at_ends(
     columns: Columns, first: NDArray[np.int64], last: NDArray[np.int64]
 ) -> Iterator[tuple[str, int, int, Runs]]:
-    """Of these runs those at an end of their sequence: which, from where to where, and its sums."""
-    starts, sequence = columns.starts, _sequences(columns, first)
-    begins, closes = first == starts[sequence], last == columns.ends[sequence] - 1
+    """Of these runs those at an end of what counts of their sequence: from where to where."""
+    starts, (sequence, begin, end) = columns.starts, _counted_ends(columns, first)
+    begins, closes = first == begin, last == end
     for side, chosen in (("begin", begins), ("end", closes)):
         for i in np.flatnonzero(chosen).tolist():
             at, a, b = int(sequence[i]), int(first[i]), int(last[i])
@@ -168,12 +168,18 @@ def touches_no_end(
     columns: Columns, first: NDArray[np.int64], last: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Which of these runs stand within their sequence."""
-    sequence = _sequences(columns, first)
-    return (first > columns.starts[sequence]) & (last < columns.ends[sequence] - 1)
+    _, begin, end = _counted_ends(columns, first)
+    return (first > begin) & (last < end)
 
 
-def _sequences(columns: Columns, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.searchsorted(columns.ends, tokens, side="right")
+def _counted_ends(
+    columns: Columns, tokens: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The sequences of tokens, and the first and the last token that counts of each."""
+    sequence = np.searchsorted(columns.ends, tokens, side="right")
+    edges = np.zeros((2, len(columns.lengths)), dtype=np.int64)
+    edges[:, columns.lengths > 0] = columns.outermost(columns.mask)
+    return sequence, edges[0, sequence], edges[1, sequence]
 
 
 def _counted(

@@ -42,7 +42,8 @@ class TailState:
     """Runs of two counted tokens or more of one id. ``a + b`` is that of both.
 
     Args:
-        tails: Those at an end of a sequence, by side (``begin`` or ``end``) and id.
+        tails: Those at an end of what is counted of a sequence, by side (``begin`` or ``end``) and
+            id.
         inner: How many stop within, by id.
     """
 

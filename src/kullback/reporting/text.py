@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=Hashable)
 
 WIDE = 120  # columns from which the table of numbers also shows the sampler and the weights
+PLACES = 3  # of a finding, the first; the page and the JSON have more
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 TRUST_STYLES = {"yes": "green", "with-care": "yellow", "no": "bold red"}
 
@@ -99,9 +100,13 @@ def print_finding(finding: dict[str, Any], console: Console, *, of: str = "") ->
     console.print(Text.assemble(of, (finding["severity"], style), "  ", (finding["code"], "bold")))
     for word, key in (("", "claim"), ("Cost: ", "cost"), ("Do: ", "advice")):
         console.print(Padding(Text(printable(word + finding[key])), (0, 0, 0, 2)))
-    if finding["severity"] != "note" and finding["questions"]:
-        spoiled = Text(f"Spoils: {', '.join(finding['questions'])}", style="dim")
-        console.print(Padding(spoiled, (0, 0, 0, 2)))
+    if finding["severity"] == "note":
+        return
+    places, questions = "; ".join(finding["where"][:PLACES]), ", ".join(finding["questions"])
+    for word, said in (("At: ", places), ("Spoils: ", questions)):
+        if said:
+            line = Text(printable(word + said), style="dim")
+            console.print(Padding(line, (0, 0, 0, 2)))
 
 
 def print_explanation(said: Explanation, console: Console) -> None:

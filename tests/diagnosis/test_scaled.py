@@ -134,6 +134,12 @@ def test_even_draws_that_a_policy_shares_with_unseen_ones_are_no_factor():
     assert not scaled_roles(summarize([pack({"rollout": even, "old": low})]))
 
 
+def test_nor_are_two_actions_beside_unseen_ones():
+    first = np.random.default_rng(0).random((60, 20)) < 0.6
+    p, q = (np.log(np.where(first, *pair)) for pair in ((0.6, 0.4), (0.36, 0.16)))
+    assert not scaled_roles(summarize([pack({"rollout": p, "old": q})]))
+
+
 def test_gaps_and_few_tokens_tell_nothing():
     columns = times(drawn(), BITS, "old")
     gap = columns.log_probs["old"].copy()

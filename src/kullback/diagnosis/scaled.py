@@ -7,6 +7,7 @@ from math import log
 
 import numpy as np
 
+from kullback.diagnosis.clamped import FEWEST_BINS
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.summary import Summary
@@ -151,6 +152,8 @@ def _is_scaled(state: QuestionState, one: Factor) -> bool:
     line = one.explained >= least and one.varied >= VARIED
     if not line or size < LEAST or abs(one.bent) > min(BENT, size / 3):
         return False
+    if np.count_nonzero(state.log_q_over_p.counts) < FEWEST_BINS:
+        return False  # a small world has few values, and through two there is always a line
     term = "raw_k1" if one.factor < 1 else "q_over_s"
     found = state.per_token(state.by_group(term))
     # Below 0 is no KL, and q/p below 1 on average is no policy that was seen whole.

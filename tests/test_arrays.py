@@ -184,8 +184,8 @@ def test_tensors_without_dense_values_are_refused() -> None:
 
 
 def test_ragged_lists_and_masked_arrays_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"log-probs of p: this is no dense array .* lengths"):
-        kb.estimate(log_p=[[-1.0], [-1.0, -2.0]], log_q=ROWS)
+    with pytest.raises(ValueError, match=r"top_p: this is no dense array .* lengths"):
+        to_numpy([[-1.0], [-1.0, -2.0]], "top_p")
     with pytest.raises(ValueError, match=r"log-probs of p is a masked array: give its \.data"):
         kb.estimate(log_p=np.ma.masked_less(ROWS, -2.5), log_q=ROWS)
 
@@ -210,3 +210,13 @@ def test_places_are_taken_and_marked_row_by_row(library) -> None:
 def test_integers_are_known_by_their_type(library) -> None:
     found = [are_integers(library.array([1], kind), library.xp) for kind in ("int32", "float32")]
     assert found == [True, False]
+
+
+def test_rows_that_are_no_array_are_refused_where_they_are_computed_with() -> None:
+    torch = pytest.importorskip("torch")
+    one = torch.zeros(2, requires_grad=True)
+    for rows in ([[1.0, 2.0], [3.0]], [one, one], [one, torch.zeros(3)]):
+        with pytest.raises(ValueError, match="is no array here: join the rows end to end"):
+            at_least_float32(rows)
+        with pytest.raises(ValueError, match="is no array here: join the rows end to end"):
+            kb.loss(log_p=rows, log_q=rows)

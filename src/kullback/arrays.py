@@ -82,17 +82,30 @@ def at_least_float32(values: Any, xp: Any = None) -> Any:
     Returns:
         An array of the same shape; float32, float64 and wider inputs keep their dtype.
 
+    Raises:
+        ValueError: It is a list of rows that no array can hold.
+
     Example:
         >>> at_least_float32(np.float16(0.5)).dtype, at_least_float32(1).dtype
         (dtype('float32'), dtype('float64'))
     """
     xp = namespace(values) if xp is None else xp
     if xp is np:
-        array = np.asarray(values)
+        array = _dense(values)
         return array.astype(np.result_type(array.dtype, np.float32), copy=False)
     values = own(values, xp)
     dtype = xp.promote_types(values.dtype, xp.float32)
     return values if values.dtype == dtype else cast(values, dtype, xp)
+
+
+def _dense(values: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except (ValueError, RuntimeError, TypeError) as error:
+        raise ValueError(
+            "a list of tensors, or of rows of different lengths, is no array here: join the rows "
+            "end to end (with lengths=, where a function takes them)"
+        ) from error
 
 
 def own(values: Any, xp: Any) -> Any:
@@ -104,6 +117,8 @@ def own(values: Any, xp: Any) -> Any:
         >>> own([1, 2], np)
         array([1, 2])
     """
+    if xp is np:
+        return _dense(values)
     return values if isinstance(values, getattr(xp, "Tensor", ())) else xp.asarray(values)
 
 

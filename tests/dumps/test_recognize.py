@@ -77,6 +77,12 @@ def test_a_name_with_two_meanings_belongs_to_the_project_whose_columns_are_there
         (("logprobs", "log_probs.current"), "log-probs of current"),
         (("text", "reward"), "columns: reward, text"),
         (("old", "reference"), "if they are log-probs: --map old=old --map reference=reference"),
+        (
+            ("log_prob", "prev_lp"),
+            "current, and a KL needs those of two policies: name them with "
+            "--map role=column (if they are log-probs: --map old=prev_lp)",
+        ),
+        (("lp_old", "lp_x", "n"), "(if they are log-probs: --map old=lp_old --map x=lp_x)"),
     ],
 )
 def test_what_cannot_be_told_is_refused_and_a_map_is_asked_for(names: tuple[str, ...], said: str):

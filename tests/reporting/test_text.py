@@ -96,11 +96,11 @@ def test_guesses_are_printed_with_their_reason():
     report = demo_report()
     guess = {"role": "old", "column": "logp", "how": "alias", "reason": "so somebody calls it"}
     lost = {"file": "a.jsonl", "row": 2, "place": "line 3", "reason": "no JSON object"}
-    more = {"columns": [guess], "unused": {"loss": "no part of a dump"}, "damaged": [lost]}
+    more = {"columns": [guess], "unused": dict.fromkeys(["loss", "n"], "no part"), "damaged": [lost]}
     text = printed(report | {"source": report["source"] | more}, 160)
     assert "Read logp as old: so somebody calls it" in text
     assert "Took rollout as the sampler: the engine's own log-probs" in text
-    assert "Did not read loss: no part of a dump" in text
+    assert "Did not read loss, n: no part" in text  # one reason, said once
     assert "Left out a.jsonl, line 3: no JSON object" in text
 
 

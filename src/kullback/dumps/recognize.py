@@ -9,7 +9,6 @@ from kullback.dumps.aliases import (
     ALIASES,
     COMMON,
     GENERIC,
-    MEANINGS,
     NOT_ALIGNED,
     meaning,
     parts_of,
@@ -29,6 +28,7 @@ from kullback.dumps.layout import (
     role_of,
     spoken,
 )
+from kullback.dumps.offers import offers
 from kullback.question import is_role
 
 
@@ -291,7 +291,7 @@ def _require_roles(found: Recognition) -> None:
         return
     roles = ", ".join(found.roles) or "none"
     hint = (
-        "; ".join([*_bare_roles(found), *_single_numbers(found), *_open_cases(found)])
+        "; ".join([*_offers(found), *_single_numbers(found), *_open_cases(found)])
         or f"columns: {_some(found.held) or 'none'}"
     )
     raise DumpError(
@@ -300,15 +300,17 @@ def _require_roles(found: Recognition) -> None:
     )
 
 
-def _bare_roles(found: Recognition) -> list[str]:
-    """What to write where columns are called as roles are, and may be anything of theirs."""
-    bare = [
-        name
+def _offers(found: Recognition) -> list[str]:
+    """What to write where names suggest log-probs, and nothing is known of them."""
+    known = {use.column for use in found.uses}
+    known |= {name for name in found.unused if parts_of(name)}  # which have a reason of their own
+    unread = {
+        name: held.depth
         for name, held in found.held.items()
-        if f"log_probs.{name}" in MEANINGS and held.leaf == "number" and held.depth
-    ]
-    mapped = " ".join(f"--map {name}={name}" for name in bare)
-    return [f"if they are log-probs: {mapped}"] if bare else []
+        if name not in known and held.leaf == "number" and held.depth < 2
+    }
+    lists = [name for name, depth in unread.items() if depth]
+    return offers(lists, found.roles) or offers(unread, found.roles)
 
 
 def _single_numbers(found: Recognition) -> list[str]:

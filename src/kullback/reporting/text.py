@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Hashable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kullback.dumps.errors import printable
 from kullback.explaining.explanation import LABEL, Explanation
@@ -28,6 +28,8 @@ from kullback.reporting.words import (
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
+T = TypeVar("T", bound=Hashable)
 
 WIDE = 120  # columns from which the table of numbers also shows the sampler and the weights
 OTHERS = 60  # columns that the numbers beside a question take in a narrower one
@@ -198,12 +200,18 @@ def _checks(report: dict[str, Any]) -> list[str]:
     if passed:
         told = ", ".join(f"{code} ({count})" for code, count in passed.items())
         lines += ["", f"Passed: {told}"]
-    lines += [
-        f"Cannot be told ({one['code']} of {one['question']}): {one['reason']}"
-        for one in report["checks"]
-        if one["status"] == "not-possible"
-    ]
+    open_ones = [one for one in report["checks"] if one["status"] == "not-possible"]
+    told = _by_reason((one["question"], (one["code"], one["reason"])) for one in open_ones)
+    lines += [f"Cannot be told ({code} of {of}): {reason}" for (code, reason), of in told.items()]
     return lines
+
+
+def _by_reason(told: Iterable[tuple[str, T]]) -> dict[T, str]:
+    """What holds for several, said once: the names by what is said of them."""
+    names: dict[T, list[str]] = {}
+    for name, reason in told:
+        names.setdefault(reason, []).append(name)
+    return {reason: ", ".join(those) for reason, those in names.items()}
 
 
 def guesses(source: dict[str, Any]) -> list[str]:
@@ -215,7 +223,8 @@ def guesses(source: dict[str, Any]) -> list[str]:
     ]
     if lines or source.get("sampler", "rollout") != "rollout":
         lines.append(f"Took {source['sampler']} as the sampler: {source['sampler_reason']}")
-    lines += [f"Did not read {name}: {why}" for name, why in source.get("unused", {}).items()]
+    unused = _by_reason(source.get("unused", {}).items())
+    lines += [f"Did not read {names}: {why}" for why, names in unused.items()]
     return lines + [
         f"Left out {one['file']}, {one['place']}: {one['reason']}"
         for one in source.get("damaged", [])

@@ -90,8 +90,9 @@ def totals(values: Any, *, mask: Any = None, lengths: Any = None) -> Totals:
         token are not counted. Python numbers for NumPy, scalars of the library for torch and JAX.
 
     Raises:
-        ValueError: The shapes do not fit, flat values come without lengths, or (NumPy) the mask is
-            not 0/1 or the lengths do not add up; with torch and JAX the sums are NaN then.
+        ValueError: The shapes do not fit, flat values come without lengths, a list of lengths does
+            not add up, or (NumPy) an array of them, or the mask is not 0/1; with torch and JAX the
+            sums are NaN then.
         TypeError: The arrays belong to different libraries.
 
     Example:

@@ -365,6 +365,12 @@ FAULTS: dict[str, Fault] = {
         "not-log-probs",
         in_log(lambda columns, _, other: rewritten(columns, other, np.exp)),
     ),
+    "bits": Fault(
+        "one role logged log2 instead of natural logarithms",
+        "unit-or-scale",
+        in_log(lambda columns, _, other: rewritten(columns, other, lambda one: one / np.log(2))),
+        everywhere=False,  # a drift as large hides it
+    ),
     "unnormalized": Fault(
         "one role logged logits: the log normalizer, 1, is missing",
         "not-normalized",

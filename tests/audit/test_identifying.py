@@ -156,7 +156,7 @@ def test_bits_are_told():
     value = mean(np.nan_to_num(THREE["rollout"] - THREE["reference"])) / np.log(2)
     found = identify(value, THREE, mask=MASK)
     assert found.verdict == "one"
-    assert str(found.best) == "k1 of KL(rollout||reference), mean over tokens × 1/ln 2 (bits)"
+    assert str(found.best) == "k1 of KL(rollout||reference), mean over tokens × 1/ln 2, in bits"
 
 
 def test_a_forgotten_mask_is_told_where_log_probs_stand_behind_it():

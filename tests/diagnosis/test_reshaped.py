@@ -112,8 +112,8 @@ def test_sums_to_the_end_and_of_the_whole_sequence_are_no_log_probs_either(name)
     columns = sample(name)
     values = columns.log_probs["reference"]
     for told, change in {
-        "sums to the end": lambda one: np.cumsum(one[::-1])[::-1],
-        "sums of the whole sequence, or its mean": lambda one: np.full(len(one), one.mean()),
+        "sums from the end of the sequence": lambda one: np.cumsum(one[::-1])[::-1],
+        "a mean or a sum over the sequence": lambda one: np.full(len(one), one.mean()),
     }.items():
         spans = zip(columns.starts, columns.ends, strict=True)
         parts = np.concatenate([change(values[start:end]) for start, end in spans])

@@ -23,7 +23,7 @@ def test_thresholds_are_those_of_the_code_that_accuses():
             f"{terms.STAKE:g} (q/p − 1)",
         ),
         "shifted-by-one": (f"{alignment.VARIANCE_LEFT:g} of that", f"{alignment.SQUARES_LEFT:g};"),
-        "misaligned": (f"less than {sampler_tests.UNRELATED:g}",),
+        "misaligned": (f"less than {alignment.UNRELATED:g}",),
         "mask-covers-padding": (f"{padding.FEW_PADDED:.0%}", f"{padding.FILLED:.0%}"),
         "mask-covers-prompt": (f"{openings.NEARLY_ALL:.0%}", f"{sampler_tests.NEARLY_ALL:.0%}"),
     }.items():

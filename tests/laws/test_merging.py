@@ -23,8 +23,9 @@ from kullback.estimation.terms import INDEX, PRODUCTS, TERMS, Usable, blocks
 from kullback.question import Question, default_questions
 from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
 
-# Of inner runs the commonest of a batch are kept, and pairs go in the order of their keys.
-NOT_ONE_PASS = re.compile(r"\.padding\.inner|\.(shared|again).*\.first")
+# Of inner runs the commonest of a batch are kept, pairs go in the order of their keys, and bets on
+# what was said before are placed within a batch.
+NOT_ONE_PASS = re.compile(r"\.padding\.inner|\.(shared|again).*\.first|\.recalls")
 WORLD = cast(Mixture, CLEAN_WORLDS["training_loop"](12))
 EACH = WORLD.sequences_per_prompt
 QUESTIONS = [

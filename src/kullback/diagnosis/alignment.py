@@ -14,6 +14,7 @@ from kullback.question import Question
 FEWEST_INNER = 100  # tokens with a neighbor on either side; below, a shift is not looked for
 FEWEST_EACH = 3  # of them per sequence; one or two always stand at one place and prove nothing
 VARIANCE_LEFT = 0.5  # share of the variance that a move by one token may leave, at most
+UNRELATED = 0.3  # size of a correlation below which two columns may be of different tokens
 SQUARES_LEFT = 0.8  # likewise of the mean of the squares, cut at 4
 
 

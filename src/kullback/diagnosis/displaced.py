@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from kullback.diagnosis.alignment import shifted_roles
+from kullback.diagnosis.alignment import UNRELATED, shifted_roles
 from kullback.diagnosis.finding import Check, Diagnosis, Finding
 from kullback.diagnosis.openings import opens_unscored
-from kullback.diagnosis.sampler_tests import UNRELATED
 from kullback.diagnosis.unscored import closes_unscored
 from kullback.estimation.summary import Summary
 
@@ -20,15 +19,18 @@ def diagnose_displaced(summary: Summary) -> Diagnosis:
     """
     findings, checks = [], []
     for role in summary.columns:
-        late = opens_unscored(summary, role)
-        if not late and not closes_unscored(summary, role):
-            continue
-        near = _nearest(summary, role)
-        if near is None or near >= UNRELATED or role in shifted_roles(summary):
-            continue
-        findings.append(_finding(summary, role, late, near))
-        checks.append(Check(CODE, role, "failed", findings[-1].claim))
+        if displaced(summary, role):
+            findings.append(_finding(summary, role))
+            checks.append(Check(CODE, role, "failed", findings[-1].claim))
     return Diagnosis(tuple(findings), tuple(checks))
+
+
+def displaced(summary: Summary, role: str) -> bool:
+    """Whether a column was moved by some tokens and filled up with zeros."""
+    if not opens_unscored(summary, role) and not closes_unscored(summary, role):
+        return False
+    near = _nearest(summary, role)
+    return near is not None and near < UNRELATED and role not in shifted_roles(summary)
 
 
 def _nearest(summary: Summary, role: str) -> float | None:
@@ -41,7 +43,8 @@ def _nearest(summary: Summary, role: str) -> float | None:
     return max(found, default=None)
 
 
-def _finding(summary: Summary, role: str, late: bool, near: float) -> Finding:
+def _finding(summary: Summary, role: str) -> Finding:
+    late, near = opens_unscored(summary, role), _nearest(summary, role)
     state = (summary.openings if late else summary.closings)[role]
     each = state.tokens / state.opened
     where, way, side = ("begin", "late", "before") if late else ("end", "early", "behind")

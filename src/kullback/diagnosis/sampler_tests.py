@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kullback.columns import BFLOAT16
-from kullback.diagnosis.alignment import shifted_roles
+from kullback.diagnosis.alignment import UNRELATED, shifted_roles
 from kullback.diagnosis.fitted_temperature import log_likelihoods, rounding
 from kullback.diagnosis.rejected import cut_by_rejection
 from kullback.diagnosis.soundness import scored, unfit
@@ -27,7 +27,6 @@ FEWEST_MISSES = 20.0  # variance of the head's hits, about the misses expected: 
 FEWEST_CLUSTERS = 4  # effective ones; likewise
 # What float32 log-softmax kernels over 50,000 ids were seen to differ by, in nats.
 FLOAT32_FLOOR = 4e-5
-UNRELATED = 0.3  # size of a correlation below which two columns may be of different tokens
 ALIEN = 0.5  # the same, where another role is related to the sampler
 RELATED = 0.9  # size of its correlation, at least
 FEWEST_APART = 2  # sequences of other tokens, where those of most are the same

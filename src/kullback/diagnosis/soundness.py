@@ -6,6 +6,7 @@ from kullback.diagnosis.alignment import is_shifted, shifted_roles
 from kullback.diagnosis.boundaries import badly_packed
 from kullback.diagnosis.clamped import clamped_at
 from kullback.diagnosis.column_faults import holds_log_probs, stands_for_infinity
+from kullback.diagnosis.displaced import displaced
 from kullback.diagnosis.environment import unscored_inside
 from kullback.diagnosis.openings import opens_unscored
 from kullback.diagnosis.rejected import cut_by_rejection
@@ -25,7 +26,7 @@ def scored(summary: Summary, role: str) -> bool:
 
 def is_sound(summary: Summary, role: str) -> bool:
     """The same, zeros apart: in a sampler's column these make a product of q/s smaller only."""
-    faults = (opens_unscored, unscored_inside, added_up, averaged, floored)
+    faults = (opens_unscored, unscored_inside, displaced, added_up, averaged, floored)
     if any(fault(summary, role) for fault in faults) or role in badly_packed(summary):
         return False
     if role in scaled_roles(summary):

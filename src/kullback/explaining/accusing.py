@@ -14,7 +14,13 @@ from kullback.diagnosis import (
     reshaped,
     unscored,
 )
-from kullback.diagnosis.alignment import FEWEST_EACH, FEWEST_INNER, SQUARES_LEFT, VARIANCE_LEFT
+from kullback.diagnosis.alignment import (
+    FEWEST_EACH,
+    FEWEST_INNER,
+    SQUARES_LEFT,
+    UNRELATED,
+    VARIANCE_LEFT,
+)
 from kullback.diagnosis.sampler_tests import (
     ALPHA,
     FEWEST_APART,
@@ -25,7 +31,6 @@ from kullback.diagnosis.sampler_tests import (
     FLOAT32_FLOOR,
     NEARLY_ALL,
     PROMPT,
-    UNRELATED,
 )
 from kullback.diagnosis.temperatures import EXPLAINED
 from kullback.estimation import distribution_state, recall_state, related_rows, stretch_state

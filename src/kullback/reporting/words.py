@@ -12,6 +12,7 @@ REASONS = {
     "temperature or top-p",
     "as-if-sampled-by": "it takes the tokens as sampled by",
     "biased": "the estimator is biased",
+    "prefixes-unseen": "the sampler hardly saw what p does",
     "lower-bound": "it is what the KL is at least",
     "in-sample": "a policy was fitted to these tokens",
     "selected-on-outcome": "rows or lengths depend on what was drawn",

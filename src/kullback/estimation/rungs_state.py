@@ -20,7 +20,7 @@ from kullback.question import Question
 
 FEWEST_KNOWN = 100  # positions with an exact KL, below which nothing rests on them alone
 FEWEST_SAMPLED = 20.0  # effective clusters of theirs, below which nothing does
-ENTRIES = 1 << 20  # of heads that are worked on at a time
+ENTRIES = 1 << 17  # of heads that are worked on at a time
 NAMES = (
     "headed",  # prefixes with ids of which both log-probs are known
     "conditional",  # the conditional form less k1: what to add to the sum of k1

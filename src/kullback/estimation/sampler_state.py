@@ -86,8 +86,7 @@ def _add_hits(rows: NDArray[np.float64], columns: Columns, role: str) -> None:
     there = head.ids >= 0
     assert columns.tokens is not None
     hit = ((head.ids == columns.tokens[:, None]) & there).any(axis=1)
-    logs = head.log_probs.astype(np.float64)
-    mass = np.exp(logs, where=there, out=np.zeros(head.ids.shape)).sum(axis=1)
+    mass = np.exp(np.where(there, head.log_probs, -np.inf), dtype=np.float64).sum(axis=1)
     # A prefix counts whatever was drawn there, even a token without a log-prob: all others would
     # be a selection by the outcome.
     told = columns.mask & there.any(axis=1) & np.isfinite(mass)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,7 +66,7 @@ class Place:
         return f"{self.source}, {where}" if self.source else where
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Columns:
     """Whole sequences of sampled tokens, one after another.
 
@@ -136,7 +137,7 @@ class Columns:
                 )
 
     def __len__(self) -> int:
-        return int(self.lengths.sum())
+        return int(self.ends[-1]) if len(self.ends) else 0
 
     def _by_token(self) -> Iterable[tuple[str, Any]]:
         yield from self._there(_BY_TOKEN)
@@ -152,12 +153,12 @@ class Columns:
         """The fields of these names that hold something."""
         return ((name, v) for name in names if (v := getattr(self, name)) is not None)
 
-    @property
+    @cached_property
     def ends(self) -> NDArray[np.int64]:
         """Where each sequence ends in the token arrays, [sequences]."""
         return np.cumsum(self.lengths)
 
-    @property
+    @cached_property
     def starts(self) -> NDArray[np.int64]:
         """Where each sequence starts in the token arrays, [sequences]."""
         return self.ends - self.lengths

@@ -12,6 +12,7 @@ from kullback.diagnosis.alignment import is_shifted, shifted_roles
 from kullback.diagnosis.boundaries import badly_packed
 from kullback.diagnosis.column_faults import holds_log_probs, stands_for_infinity
 from kullback.diagnosis.environment import unscored_inside
+from kullback.diagnosis.once import once
 from kullback.diagnosis.openings import opens_unscored
 from kullback.diagnosis.rejected import cut_by_rejection
 from kullback.diagnosis.reshaped import added_up, floored
@@ -72,6 +73,7 @@ class SamplerTest:
     count: int
 
 
+@once
 def sampler_tests(summary: Summary) -> tuple[SamplerTest, ...]:
     """Every test that the dump allows, each sampler and pair once.
 
@@ -181,6 +183,7 @@ def _mixture(
     return SamplerTest(kind, role, "", log_p, total - left, total / max(count, 1), np.nan, count)
 
 
+@once
 def scored(summary: Summary, role: str) -> bool:
     """Whether the column holds log-probs of what it is said to, at every token."""
     blank = (opens_unscored, unscored_inside, closes_unscored, never_scored, rows_unscored,
@@ -191,6 +194,7 @@ def scored(summary: Summary, role: str) -> bool:
     return holds_log_probs(column) and not stands_for_infinity(column)
 
 
+@once
 def unfit(summary: Summary, question: Question) -> str:
     """Why the product of its ratios is no martingale, even if the sampler is honest; else nothing.
 
@@ -234,6 +238,7 @@ def _rounded(column: ColumnState) -> float:
     return 0.5 * step * column.tokens if told else 0.0
 
 
+@once
 def mean_test(summary: Summary, role: str, kind: str) -> SamplerTest | None:
     """A t test that a martingale's mean is 0.
 

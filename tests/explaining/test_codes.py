@@ -12,20 +12,21 @@ from kullback.explaining.explanation import Explanation
 LABELS = ("Means", "Told when", "Example", "Clean twin", "No worry", "Do", "Tested")
 
 
-@cache
-def shown(code: str) -> examples.Example:
-    return examples.example(code)
+@pytest.fixture(scope="session")
+def said(shown):
+    """The explanation of a code, made once."""
 
+    @cache
+    def explained(code: str) -> Explanation:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(examples, "example", shown)
+            return explain_code(code)
 
-@cache
-def said(code: str) -> Explanation:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(examples, "example", {code: shown(code)}.__getitem__)
-        return explain_code(code)
+    return explained
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_every_code_is_explained_on_one_screen(code):
+def test_every_code_is_explained_on_one_screen(code, said):
     screen = said(code)
     assert tuple(section.label for section in screen.sections) == LABELS
     assert all(section.text for section in screen.sections)
@@ -35,7 +36,7 @@ def test_every_code_is_explained_on_one_screen(code):
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_it_shows_the_claim_the_numbers_and_the_advice_of_its_example(code):
+def test_it_shows_the_claim_the_numbers_and_the_advice_of_its_example(code, said, shown):
     finding = shown(code).finding(code)
     parts = dict(said(code).sections)
     assert finding.claim in parts["Example"]
@@ -45,17 +46,17 @@ def test_it_shows_the_claim_the_numbers_and_the_advice_of_its_example(code):
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_it_says_whether_the_code_accuses(code):
+def test_it_says_whether_the_code_accuses(code, said):
     means = dict(said(code).sections)["Means"]
     assert ("it accuses nobody" in means) != CODES[code].accuses
 
 
-def test_what_else_the_example_shows_is_not_hidden():
+def test_what_else_the_example_shows_is_not_hidden(said):
     assert "» Found besides: not-log-probs." in dict(said("not-normalized").sections)["Example"]
     assert "Found besides" not in said("shifted-by-one").text
 
 
-def test_figures_of_the_recorded_run_are_told_of_accusing_codes_alone():
+def test_figures_of_the_recorded_run_are_told_of_accusing_codes_alone(said):
     assert "17 of 23,400" in said("sampler-mismatch").text.replace("\n            ", " ")
     for kind, file in {
         "dump": "results/accusations.jsonl",

@@ -221,14 +221,16 @@ class Columns:
     def take(self, chosen: NDArray[np.int64] | slice) -> Columns:
         """The sequences of these indices, in this order."""
         sequences = np.arange(len(self.lengths))[chosen]
-        spans = zip(self.ends[sequences].tolist(), self.lengths[sequences].tolist(), strict=True)
-        picks = [np.arange(end - length, end) for end, length in spans]
-        tokens = np.concatenate(picks) if picks else np.zeros(0, dtype=np.int64)
+        lengths = self.lengths[sequences]
+        moved = self.starts[sequences] - (np.cumsum(lengths) - lengths)
+        tokens = np.arange(lengths.sum()) + np.repeat(moved, lengths)
 
         def some(values: Any, index: NDArray[np.int64]) -> Any:
-            return values[index] if isinstance(values, np.ndarray) else [values[i] for i in index]
+            if isinstance(values, np.ndarray):
+                return values[index]
+            return [values[i] for i in index.tolist()]
 
-        changed: dict[str, Any] = {"lengths": self.lengths[sequences]}
+        changed: dict[str, Any] = {"lengths": lengths}
         changed |= {name: some(v, tokens) for name, v in self._there(_BY_TOKEN)}
         changed |= {name: some(v, sequences) for name, v in self._there(_BY_SEQUENCE)}
         for name in _BY_TOKEN_AND_ROLE:

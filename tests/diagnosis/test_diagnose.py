@@ -42,7 +42,7 @@ def test_clean_worlds_are_hardly_ever_accused():
 @pytest.mark.parametrize("fault", NAMED)
 @pytest.mark.parametrize("name", ["smooth", "holes_in_policy", "training_loop"])
 def test_each_fault_is_accused_by_its_own_code_alone(fault, name):
-    world = CLEAN_WORLDS[name](64)
+    world = CLEAN_WORLDS[name](32)
     assert isinstance(world, Mixture)
     found = accusations(FAULTS[fault].inject(world, np.random.default_rng(1)))
     assert found or not NAMED[fault] or not FAULTS[fault].everywhere

@@ -11,8 +11,9 @@ report: .venv/.ready ## the report of the bundled demo, as text, page and JSON
 	.venv/bin/kullback report --demo --html report.html --json report.json
 	@echo "The page is file://$(CURDIR)/report.html"
 
+# Whole files go to one process, which makes once what their tests share (see tests/conftest.py).
 test: $(READY) ## all tests, of docs and docstrings too; WITH="torch jax" runs those of both as well
-	.venv/bin/pytest --numprocesses auto --dist loadgroup $(PYTEST)
+	.venv/bin/pytest --numprocesses auto --dist loadfile $(PYTEST)
 
 lint: .venv/.ready-dev ## ruff: rules and format
 	.venv/bin/ruff check

@@ -15,6 +15,10 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
+# Folders whose files share what takes long to make: all of such a folder runs in one process.
+TOGETHER = ("tests/experiments/", "tests/explaining/")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--no-skips", action="store_true", help="a test that is skipped has failed")
 
@@ -25,6 +29,18 @@ def pytest_runtest_makereport(item: pytest.Item) -> Any:
     if report.skipped and item.config.getoption("--no-skips"):
         report.outcome, report.longrepr = "failed", f"skipped, with --no-skips: {report.longrepr}"
     return report
+
+
+@pytest.hookimpl(optionalhook=True)  # it is that of pytest-xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With ``--dist loadfile`` a file, or a folder of ``TOGETHER``, goes to one process."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return next((one for one in TOGETHER if nodeid.startswith(one)), nodeid.split("::")[0])
+
+    return Together(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 class Library(NamedTuple):

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from kullback.columns import TopK
 from kullback.heads import ABSENT, cut, in_order, nominal, shared
 
-LISTS = st.dictionaries(st.integers(0, 9), st.floats(-9, 0), max_size=6)
+IDS = st.integers(0, 9) | st.sampled_from([2**57, 2**57 + 1, 2**62, 2**63 - 1])
+LISTS = st.dictionaries(IDS, st.floats(-9, 0), max_size=6)
 
 
 def head_of(lists: list[dict[int, float]], width: int = 6) -> TopK:

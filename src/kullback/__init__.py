@@ -171,7 +171,9 @@ def __getattr__(name: str) -> Any:
         return import_module(f"kullback.{name}")
     for home, names in _HOMES.items():
         if name in names:
-            return getattr(import_module(f"kullback.{home}"), name)
+            # Kept, so that what a loop asks of kullback again and again is looked for once.
+            globals()[name] = found = getattr(import_module(f"kullback.{home}"), name)
+            return found
     raise AttributeError(f"module 'kullback' has no attribute {name!r}")
 
 

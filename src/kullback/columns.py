@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,7 +75,7 @@ class Place:
         return f"{self.source}, {where}" if self.source else where
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Columns:
     """Whole sequences of sampled tokens, one after another.
 
@@ -145,7 +146,7 @@ class Columns:
                 )
 
     def __len__(self) -> int:
-        return int(self.lengths.sum())
+        return int(self.ends[-1]) if len(self.ends) else 0
 
     def _by_token(self) -> Iterable[tuple[str, Any]]:
         yield from self._there(_BY_TOKEN)
@@ -161,12 +162,12 @@ class Columns:
         """The fields of these names that hold something."""
         return ((name, v) for name in names if (v := getattr(self, name)) is not None)
 
-    @property
+    @cached_property
     def ends(self) -> NDArray[np.int64]:
         """Where each sequence ends in the token arrays, [sequences]."""
         return np.cumsum(self.lengths)
 
-    @property
+    @cached_property
     def starts(self) -> NDArray[np.int64]:
         """Where each sequence starts in the token arrays, [sequences]."""
         return self.ends - self.lengths
@@ -235,14 +236,16 @@ class Columns:
     def take(self, chosen: NDArray[np.int64] | slice) -> Columns:
         """The sequences of these indices, in this order."""
         sequences = np.arange(len(self.lengths))[chosen]
-        spans = zip(self.ends[sequences].tolist(), self.lengths[sequences].tolist(), strict=True)
-        picks = [np.arange(end - length, end) for end, length in spans]
-        tokens = np.concatenate(picks) if picks else np.zeros(0, dtype=np.int64)
+        lengths = self.lengths[sequences]
+        moved = self.starts[sequences] - (np.cumsum(lengths) - lengths)
+        tokens = np.arange(lengths.sum()) + np.repeat(moved, lengths)
 
         def some(values: Any, index: NDArray[np.int64]) -> Any:
-            return values[index] if isinstance(values, np.ndarray) else [values[i] for i in index]
+            if isinstance(values, np.ndarray):
+                return values[index]
+            return [values[i] for i in index.tolist()]
 
-        changed: dict[str, Any] = {"lengths": self.lengths[sequences]}
+        changed: dict[str, Any] = {"lengths": lengths}
         changed |= {name: some(v, tokens) for name, v in self._there(_BY_TOKEN)}
         changed |= {name: some(v, sequences) for name, v in self._there(_BY_SEQUENCE)}
         for name in _BY_TOKEN_AND_ROLE:

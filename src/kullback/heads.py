@@ -117,18 +117,30 @@ def shared(p: TopK, q: TopK) -> TopK:
         >>> both.ids.tolist(), both.log_probs.tolist()
         ([[3, -1]], [[-0.9, nan]])
     """
-    width = p.ids.shape[1]
+    width, other = p.ids.shape[1], q.ids.shape[1]
     ids = np.concatenate([_known(p), _known(q)], axis=1)
-    order = np.argsort(ids, axis=1, kind="stable")
-    ids = np.take_along_axis(ids, order, axis=1)
-    pair = (ids[:, 1:] == ids[:, :-1]) & (ids[:, 1:] != ABSENT)
-    pair &= (order[:, :-1] < width) & (order[:, 1:] >= width)
-    row, place = np.nonzero(pair)
-    mine, theirs = order[row, place], order[row, place + 1] - width
+    # One number of id, side and place: sorted, p's entry stands right before q's of the same id.
+    bits = max(width, other, 1).bit_length()
+    side = 1 << bits
+    keys = _fitting(ids, 62 - bits) << bits + 1
+    keys |= np.concatenate([np.arange(width), side + np.arange(other)])
+    keys.sort(axis=1)
+    pair = np.flatnonzero((keys[:, :-1] ^ keys[:, 1:]) >> bits == 1)
+    row = pair // (width + other - 1)
+    mine, theirs = (keys.ravel()[pair + row + i] & side - 1 for i in (0, 1))
+    both = ids.ravel()[row * (width + other) + mine]
+    logs = np.where(both == ABSENT, np.nan, q.log_probs[row, theirs])
     found = np.full(p.ids.shape, ABSENT), np.full(p.ids.shape, np.nan, q.log_probs.dtype)
-    found[0][row, mine] = p.ids[row, mine]
-    found[1][row, mine] = q.log_probs[row, theirs]
+    for values, known in zip(found, (both, logs), strict=True):
+        values.ravel()[row * width + mine] = known
     return TopK(*found)
+
+
+def _fitting(ids: NDArray[np.int64], bits: int) -> NDArray[np.int64]:
+    """The ids, or what tells them apart as well, if one of them has more bits than so many."""
+    if -(1 << bits) <= ids.min(initial=0) and ids.max(initial=0) < 1 << bits:
+        return ids
+    return np.unique(ids, return_inverse=True)[1].reshape(ids.shape)
 
 
 def _known(head: TopK) -> NDArray[np.int64]:

@@ -78,30 +78,34 @@ def blind(_: Batch) -> dict[int, str]:
     return {}
 
 
-# A reader that does not look for something, and the damage that shows it.
-BLIND: dict[str, tuple[Family, str, Callable[[pytest.MonkeyPatch], None]]] = {
-    "a key that stands twice": (of_lines, "twice", lambda p: p.setattr(jsonl, "_object", dict)),
+# A reader that does not look for something, the damage that shows it, and the seed from which on
+# it is looked for: what shows a flipped bit is rare.
+BLIND: dict[str, tuple[Family, str, int, Callable[[pytest.MonkeyPatch], None]]] = {
+    "a key that stands twice": (of_lines, "twice", 0, lambda p: p.setattr(jsonl, "_object", dict)),
     "a mask of other values": (
         of_rows,
         "no_mask",
+        0,
         lambda p: p.setitem(checks._LISTS, "mask", blind),
     ),
-    "unpaired lists": (of_rows, "unpaired", lambda p: p.setattr(checks, "_top_lengths", blind)),
+    "unpaired lists": (of_rows, "unpaired", 0, lambda p: p.setattr(checks, "_top_lengths", blind)),
     "a flag among numbers": (
         of_rows,
         "wrong_entry",
+        0,
         lambda p: p.setattr(jsonl, "_numbers", jsonl._flags),
     ),
-    "a flipped bit": (of_bytes, "zero/checked", lambda p: p.setattr(parquet, "_STREAMED", {})),
-    "a lost row": (of_rows, "jsonl", lambda p: p.setattr(jsonl, "_parsed", lambda line: {})),
+    "a flipped bit": (of_bytes, "zero/checked", 400, lambda p: p.setattr(parquet, "_STREAMED", {})),
+    "a lost row": (of_rows, "jsonl", 0, lambda p: p.setattr(jsonl, "_parsed", lambda line: {})),
 }
 
 
 @pytest.mark.parametrize("name", BLIND)
 def test_a_reader_that_does_not_look_is_convicted(tmp_path: Path, monkeypatch, name: str):
-    family, kind, patch = BLIND[name]
+    family, kind, first, patch = BLIND[name]
     patch(monkeypatch)
-    damaged = (family(Random(seed), layout) for seed in range(1000) for layout in ("full", "trl"))
+    seeds = range(first, 1000)
+    damaged = (family(Random(seed), layout) for seed in seeds for layout in ("full", "trl"))
     judged = (judge(one, tmp_path, thorough=False) for one in damaged if kind in one.kind)
     assert any(outcome.kind == "failed" for outcome in judged)
 

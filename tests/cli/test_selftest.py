@@ -13,7 +13,6 @@ from kullback.selftest.run import FAULTS, PARTS
 from kullback.worlds import FAULTS as INJECTED
 
 run = CliRunner().invoke
-whole_run = pytest.mark.xdist_group("the whole self-test")  # so that one worker makes it, once
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +35,6 @@ def lines(data, title):
     return {line["name"]: line for line in part["lines"]}
 
 
-@whole_run
 def test_it_passes_here(whole):
     done, data = whole
     assert done.exit_code == 0, done.stdout
@@ -47,7 +45,6 @@ def test_it_passes_here(whole):
     assert done.stderr.splitlines() == [f"{title} …" for title in PARTS]
 
 
-@whole_run
 def test_the_table_of_faults_has_every_fault_and_every_code(whole):
     _, data = whole
     table = lines(data, FAULTS)
@@ -59,7 +56,6 @@ def test_the_table_of_faults_has_every_fault_and_every_code(whole):
     assert told >= {code for code, known in CODES.items() if known.accuses and known.of == "dump"}
 
 
-@whole_run
 def test_its_data_have_no_time_and_their_keys_in_order(whole):
     _, data = whole
     assert data["schema"] == "kullback.selftest/1"

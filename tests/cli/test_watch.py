@@ -188,9 +188,11 @@ def test_what_is_no_state_is_not_overwritten(path: Path, tmp_path: Path):
     assert other.read_text() == "mine"
 
 
+# Who runs the tests in the background may have told the system to ignore a Ctrl-C.
 WATCH = """
-import sys
+import signal, sys
 from kullback.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.argv = ["kullback", "watch", *{arguments!r}]
 main()
 """

@@ -23,8 +23,8 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def world(name: str = "training_loop") -> Mixture:
-    made = CLEAN_WORLDS[name](64)
+def world(name: str = "training_loop", prompts: int = 64) -> Mixture:
+    made = CLEAN_WORLDS[name](prompts)
     assert isinstance(made, Mixture)
     return made
 
@@ -72,10 +72,10 @@ def test_a_temperature_is_the_samplers_fault_even_if_current_is_sharper() -> Non
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_no_other_fault_is_taken_for_it(fault: str) -> None:
-    for name in ("smooth", "holes_in_reference", "training_loop"):
-        found = diagnose_in_sample(summarize([FAULTS[fault].inject(world(name), rng(1))]))
-        expected = fault == "in-sample" and name == "training_loop"
-        assert bool(found.findings) == expected, (fault, name)
+    """Of a reference with holes; ``test_diagnose`` shows the same of the other worlds."""
+    made = world("holes_in_reference", 16)
+    found = diagnose_in_sample(summarize([FAULTS[fault].inject(made, rng(1))]))
+    assert not found.findings
 
 
 def test_a_reference_is_not_suspected_of_training() -> None:

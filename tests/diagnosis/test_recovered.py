@@ -14,7 +14,7 @@ from kullback.estimation.summary import summarize
 from kullback.question import Question
 from kullback.worlds import CLEAN_WORLDS, FAULTS, Mixture
 from kullback.worlds.faults import rounded_to_bf16, with_policy
-from kullback.worlds.tables import drifted, kept_top_k, kept_top_p, tempered
+from kullback.worlds.tables import drifted, kept_top_k, kept_top_p, tempered, zipf
 
 WORLD = cast(Mixture, CLEAN_WORLDS["smooth"](16))
 OWN, OTHER = WORLD.log_probs["rollout"], WORLD.log_probs["reference"]
@@ -85,14 +85,20 @@ def test_greedy_draws_are_called_that():
     assert "always drew its likeliest token (greedy" in finding.claim
 
 
+NARROW = zipf(rng(), alphabet=400)
+SMALL = Mixture({"rollout": NARROW, "reference": drifted(rng(1), NARROW, 0.3)}, prompts=16)
+
+
 @pytest.mark.parametrize(
-    ("table", "top_k"), [(kept_top_k(OWN, 20), 50), (kept_top_p(OWN, 0.9), 1999)]
+    ("cut", "how", "top_k", "world"), [(kept_top_k, 20, 50, WORLD), (kept_top_p, 0.9, 399, SMALL)]
 )
-def test_the_corrected_value_is_the_kl_of_what_it_drew_from(table, top_k):
-    (finding,) = accused(drew(table, top_k))
+def test_the_corrected_value_is_the_kl_of_what_it_drew_from(cut, how, top_k, world):
+    both = world.log_probs
+    table = cut(both["rollout"], how)
+    (finding,) = accused(drew(table, top_k, world))
     kept = np.isfinite(table)
-    truth = np.where(kept, np.exp(table) * (np.where(kept, table, 0.0) - OTHER), 0.0).sum(axis=1)
-    both = {"rollout": OWN, "reference": OTHER}
+    log_r = np.where(kept, table, 0.0) - both["reference"]
+    truth = np.where(kept, np.exp(table) * log_r, 0.0).sum(axis=1)
     mass = {r: np.where(kept, np.exp(t), 0.0).sum(axis=1).mean() for r, t in both.items()}
     # Over drawn contexts; the exact mean is over all 256.
     assert finding.numbers["k1_corrected"] == pytest.approx(truth.mean(), abs=0.02)

@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -202,21 +203,33 @@ def saved(arrays: dict[str, Any], path: Path, save: Any = np.savez) -> None:
 PLACES = ("row", "rows", "sequence", "where")
 
 
-def columns_and_report(
-    rows: list[Row], layout: str, folder: Path, patch: pytest.MonkeyPatch
-) -> tuple[list[Columns], Any]:
+Read = tuple[list[Columns], Any]
+
+
+def columns_and_report(rows: list[Row], layout: str, folder: Path) -> Read:
     """What is read from a file of one name, in a folder of its own: a path tells clusters apart."""
-    (folder / layout).mkdir()
-    patch.chdir(folder / layout)
-    LAYOUTS[layout](rows, Path("dump"))
-    labels = [name for name in LABELS if name in rows[0]]
-    dump = read("dump", labels=labels)
-    made = kb.report(kb.summarize(dump, by=[*labels, "length", "position"]), "report.json")
-    assert dump.damaged == []
-    assert dump.rows == len(rows)
-    # How many sequences share a row is what the layouts differ in.
-    made["checks"] = [one for one in made["checks"] if one["code"] != "packed-boundary"]
-    return list(dump), without_places(made)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        LAYOUTS[layout](rows, Path("dump"))
+        labels = [name for name in LABELS if name in rows[0]]
+        dump = read("dump", labels=labels)
+        made = kb.report(kb.summarize(dump, by=[*labels, "length", "position"]), "report.json")
+        assert dump.damaged == []
+        assert dump.rows == len(rows)
+        # How many sequences share a row is what the layouts differ in.
+        made["checks"] = [one for one in made["checks"] if one["code"] != "packed-boundary"]
+        return list(dump), without_places(made)
+
+
+@pytest.fixture(scope="module")
+def read_from(tmp_path_factory) -> Callable[[str, Callable[..., list[Row]], tuple[Any, ...]], Read]:
+    """What is read of the rows that something makes, from a layout: once, for many are compared."""
+
+    @cache
+    def found(layout: str, made: Callable[..., list[Row]], of: tuple[Any, ...]) -> Read:
+        return columns_and_report(made(*of), layout, tmp_path_factory.mktemp("layout"))
+
+    return found
 
 
 def without_places(value: Any) -> Any:
@@ -243,41 +256,47 @@ def assert_same(one: Columns, other: Columns) -> None:
     assert list(one.token_bytes or ()) == list(other.token_bytes or ())
 
 
-LENGTHS = [3, 17, 1, 40, 8, 12, 5, 30, 2, 9, 21]
+LENGTHS = (3, 17, 1, 40, 8, 12, 5, 30, 2, 9, 21)
+
+
+def batch_without(lengths: tuple[int, ...], *gone: str) -> list[Row]:
+    return [
+        {name: one for name, one in row.items() if name not in gone} for row in batch([*lengths])
+    ]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("without", [(), ("prompt_id",)], ids=["prompts", "no prompts"])
-def test_a_batch_is_the_same_in_every_layout(tmp_path, monkeypatch, layout: str, without):
+def test_a_batch_is_the_same_in_every_layout(read_from, layout: str, without):
     # A row per token cannot hold a sequence of none; NPZ has no bytes of tokens.
-    rows = batch(LENGTHS if layout.startswith("long") else [*LENGTHS[:5], 0, *LENGTHS[5:]])
+    lengths = LENGTHS if layout.startswith("long") else (*LENGTHS[:5], 0, *LENGTHS[5:])
     gone = (*without, "token_bytes") if layout.startswith("npz") else without
-    rows = [{name: one for name, one in row.items() if name not in gone} for row in rows]
     reference = "jsonl" if layout != "jsonl" else "parquet"
-    (one,), expected = columns_and_report(rows, reference, tmp_path, monkeypatch)
-    (other,), found = columns_and_report(rows, layout, tmp_path, monkeypatch)
-    assert other.lengths.tolist() == lengths_of(rows)
+    (one,), expected = read_from(reference, batch_without, (lengths, *gone))
+    (other,), found = read_from(layout, batch_without, (lengths, *gone))
+    assert other.lengths.tolist() == [*lengths]
     assert_same(one, other)
     assert found == expected
 
 
 @pytest.mark.parametrize("layout", ["packed parquet", "packed jsonl", "long parquet", "npz, flat"])
-def test_chunks_are_the_same_in_every_layout(tmp_path, monkeypatch, layout: str):
-    lengths = [CHUNK_TOKENS // 3] * 4 + [5, CHUNK_TOKENS + 2, 7]
-    names = (*ROLES, "tokens", "prompt_id")
-    rows = [{name: plain_row(n)[name] for name in names} for n in lengths]
-    ours, expected = columns_and_report(rows, "parquet", tmp_path, monkeypatch)
-    theirs, found = columns_and_report(rows, layout, tmp_path, monkeypatch)
+def test_chunks_are_the_same_in_every_layout(read_from, layout: str):
+    lengths = (*[CHUNK_TOKENS // 3] * 4, 5, CHUNK_TOKENS + 2, 7)
+    ours, expected = read_from("parquet", plain_rows, lengths)
+    theirs, found = read_from(layout, plain_rows, lengths)
     sizes = [len(chunk) for chunk in theirs]
     assert sizes == [len(chunk) for chunk in ours]
     assert sizes == [CHUNK_TOKENS // 3 * 3, CHUNK_TOKENS // 3 + 5, CHUNK_TOKENS + 2, 7]
     assert found == expected
 
 
-def plain_row(n: int) -> Row:
-    logged = -np.random.default_rng(n).exponential(size=(2, n)).astype(np.float32).astype(float)
-    values = dict(zip(ROLES, logged.tolist(), strict=True))
-    return values | {"tokens": list(range(n)), "prompt_id": n}
+def plain_rows(*lengths: int) -> list[Row]:
+    rows = []
+    for n in lengths:
+        logged = -np.random.default_rng(n).exponential(size=(2, n)).astype(np.float32).astype(float)
+        values = dict(zip(ROLES, logged.tolist(), strict=True))
+        rows.append(values | {"tokens": list(range(n)), "prompt_id": n})
+    return rows
 
 
 @pytest.mark.parametrize("layout", ["fixed parquet", "fixed arrow", "padded npz"])

@@ -186,20 +186,30 @@ def calibration(errors: np.ndarray, differences: np.ndarray) -> float:
     return float(((errors**2).mean() - variance) / spread)
 
 
-@pytest.mark.parametrize("shared", [PROMPTS, PROMPTS // 2, 0], ids=["shared", "partly", "apart"])
-def test_intervals_hold_and_errors_are_calibrated_where_prompts_differ(shared: int) -> None:
+SHARED = (PROMPTS, PROMPTS // 2, 0)
+
+
+@pytest.fixture(scope="module")
+def compared() -> dict[int, dict[Question, list[Comparison]]]:
+    """By how many prompts the sides share, the comparisons of the same samples."""
+    world = prompt_effects()
+    levels = ("token_mean", "sequence_sum")
+    asked = [Question("rollout", "current", level=level) for level in levels]
+    found = {shared: {question: [] for question in asked} for shared in SHARED}
+    for seed in range(SAMPLES):
+        sample = world.sample(np.random.default_rng([7, seed]))
+        for shared, rows in found.items():
+            a, b = (summary(side, *asked) for side in halves(sample, shared))
+            for one in compare(a, b):
+                rows[one.question].append(one)
+    return found
+
+
+@pytest.mark.parametrize("shared", SHARED, ids=["shared", "partly", "apart"])
+def test_intervals_hold_and_errors_are_calibrated_where_prompts_differ(shared, compared) -> None:
     """The pairing is right; its wrong twin, which adds the errors of the sides, is not."""
     world = prompt_effects()
-    asked = [
-        Question("rollout", "current", level=level) for level in ("token_mean", "sequence_sum")
-    ]
-    found: dict[Question, list[Comparison]] = {question: [] for question in asked}
-    for seed in range(SAMPLES):
-        sides = halves(world.sample(np.random.default_rng([7, seed])), shared)
-        a, b = (summary(side, *asked) for side in sides)
-        for one in compare(a, b):
-            found[one.question].append(one)
-    for question, rows in found.items():
+    for question, rows in compared[shared].items():
         before, after = (world.exact(replace(question, q=role)) for role in ("before", "after"))
         differences = np.array([one.difference for one in rows])
         errors = np.array([one.standard_error for one in rows])

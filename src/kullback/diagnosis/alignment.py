@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
+from kullback.diagnosis.once import once
 from kullback.estimation.estimate import from_state
 from kullback.estimation.question_state import LAGS, QuestionState
 from kullback.estimation.summary import Summary
@@ -148,17 +149,18 @@ def is_shifted(state: QuestionState) -> bool:
     return True
 
 
-def shifted_roles(summary: Summary) -> set[str]:
+@once
+def shifted_roles(summary: Summary) -> frozenset[str]:
     """The roles that all shifted pairs have in common: one of them stands elsewhere."""
     pairs = [{q.p, q.q} for q, state in summary.questions.items() if is_shifted(state)]
-    return set.intersection(*pairs) if pairs else set()
+    return frozenset(set.intersection(*pairs)) if pairs else frozenset()
 
 
 def _shift_finding(
     summary: Summary, shifted: dict[Question, tuple[int, dict[str, float]]]
 ) -> Finding:
     shared = shifted_roles(summary)
-    role = shared.pop() if len(shared) == 1 else ""
+    role = next(iter(shared)) if len(shared) == 1 else ""
     question, (lag, numbers) = next(iter(shifted.items()))
     logged, moved = (numbers[f"variance_lag_{at}"] / 2 for at in (0, lag))
     who = f"the log-probs of {role} stand" if role else f"one side of {question} stands"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
+from kullback.diagnosis.once import once
 from kullback.estimation.boundary_state import BoundaryState, Edge
 from kullback.estimation.summary import Summary
 from kullback.question import Question
@@ -54,14 +55,15 @@ def diagnose_boundaries(summary: Summary) -> Diagnosis:
     return Diagnosis(finding, tuple(checks))
 
 
-def badly_packed(summary: Summary) -> set[str]:
+@once
+def badly_packed(summary: Summary) -> frozenset[str]:
     """The roles whose first tokens of packed sequences were scored behind another one."""
     found = {
         question
         for question, state in summary.boundaries.items()
         if _is_wrong(*_packed(summary, state), state.rows)
     }
-    return _suspects(found, set(summary.boundaries) - found)
+    return frozenset(_suspects(found, set(summary.boundaries) - found))
 
 
 def _is_wrong(packed: Edge, of: str, rows: Edge) -> bool:

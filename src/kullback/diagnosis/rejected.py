@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kullback.diagnosis.finding import Diagnosis, Finding, decided
+from kullback.diagnosis.once import once
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.rejection_state import STATISTICS, RejectionState
 from kullback.estimation.summary import Summary
@@ -34,6 +35,7 @@ def diagnose_rejected(summary: Summary) -> Diagnosis:
     return Diagnosis.failed(_finding(summary, found), "the dump", told)
 
 
+@once
 def cut_by_rejection(summary: Summary) -> dict[Question, str]:
     """The questions by whose log-ratios the mask was cut, and by which of ``SPOKEN``."""
     return {

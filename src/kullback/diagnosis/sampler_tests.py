@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from kullback.columns import BFLOAT16
 from kullback.diagnosis.alignment import UNRELATED, shifted_roles
 from kullback.diagnosis.fitted_temperature import log_likelihoods, rounding
+from kullback.diagnosis.once import once
 from kullback.diagnosis.rejected import cut_by_rejection
 from kullback.diagnosis.soundness import scored, unfit
 from kullback.estimation.column_state import ColumnState
@@ -65,6 +66,7 @@ class SamplerTest:
     count: int
 
 
+@once
 def sampler_tests(summary: Summary) -> tuple[SamplerTest, ...]:
     """Every test that the dump allows, each sampler and pair once.
 
@@ -200,6 +202,7 @@ def _rounded(column: ColumnState, size: float, tokens: int) -> float:
     return 0.5 * step * tokens if told else 0.0
 
 
+@once
 def mean_test(summary: Summary, role: str, kind: str) -> SamplerTest | None:
     """A t test that a martingale's mean is 0.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from kullback.diagnosis.clamped import FEWEST_BINS
 from kullback.diagnosis.finding import Check, Diagnosis, Finding, decided
+from kullback.diagnosis.once import once
 from kullback.estimation.question_state import QuestionState
 from kullback.estimation.summary import Summary
 from kullback.question import Question
@@ -113,6 +114,7 @@ def factor_of(summary: Summary, state: QuestionState) -> Factor | None:
     )
 
 
+@once
 def scaled_roles(summary: Summary) -> dict[str, Scaled]:
     """The roles whose log-probs are those of others times a factor.
 

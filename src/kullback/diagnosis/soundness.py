@@ -8,6 +8,7 @@ from kullback.diagnosis.clamped import clamped_at
 from kullback.diagnosis.column_faults import holds_log_probs, stands_for_infinity
 from kullback.diagnosis.displaced import displaced
 from kullback.diagnosis.environment import unscored_inside
+from kullback.diagnosis.once import once
 from kullback.diagnosis.openings import opens_unscored
 from kullback.diagnosis.rejected import cut_by_rejection
 from kullback.diagnosis.reshaped import added_up, averaged, floored
@@ -19,6 +20,7 @@ from kullback.question import Question
 REJECTED = "the mask was cut by log-ratios, and what is left is a selection"
 
 
+@once
 def scored(summary: Summary, role: str) -> bool:
     """Whether the column holds log-probs of what it is said to, at every token."""
     return is_sound(summary, role) and not holds_zeros(summary, role)
@@ -35,6 +37,7 @@ def is_sound(summary: Summary, role: str) -> bool:
     return holds_log_probs(column) and not stands_for_infinity(column)
 
 
+@once
 def unfit(summary: Summary, question: Question) -> str:
     """Why the product of its ratios is no martingale if the sampler is honest; else nothing.
 

@@ -30,6 +30,7 @@ from kullback.estimation.terms import INDEX, PRODUCTS, Usable, blocks
 from kullback.question import Question
 
 METHODS = ("auto", "k1", "k3", "exact")
+EMPTY = Histogram.of(np.zeros(0))
 MEANS = METHODS[1:]  # the terms of which a sequence keeps its token mean
 
 
@@ -141,7 +142,8 @@ class AxisState:
 
         By an axis that may depend on what was drawn, k1 and k3 are marked ``selected-on-outcome``.
         """
-        exact = any(self.state(key).total("exact_tokens") for key in self.cells)
+        row = cell_terms(self.question).index("exact_tokens")
+        exact = any(cell.groups.sums[row].any() for cell in self.cells.values())
         methods = METHODS if exact else METHODS[:-1]
         return [self._row(key, methods, confidence, scope) for key in self.cells]
 
@@ -173,8 +175,8 @@ class AxisState:
             question=self.question,
             groups=replace(cell.groups, sums=sums),
             products=np.full(len(PRODUCTS), np.nan),
-            log_q_over_p=Histogram.of(np.zeros(0)),
-            of_sequences=Histogram.of(np.zeros(0)),
+            log_q_over_p=EMPTY,
+            of_sequences=EMPTY,
             lags=np.full((2, len(LAGS), 4), np.nan),
             association=np.full(6, np.nan),
             related=RelatedRows(0, 0, 0, None, 0),

@@ -37,6 +37,8 @@ class Clamp:
 
     def changed(self, log_r: NDArray[np.float64]) -> tuple[int, float]:
         """How many of these values it changes, and what it adds to the sum of its formula."""
+        if not len(log_r):
+            return 0, 0.0
         formula = _FORMULAS[self.form]
         if self.drops:
             outside = log_r[(log_r < self.low) | (log_r > self.high)]

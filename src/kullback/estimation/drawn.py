@@ -13,7 +13,7 @@ from kullback.heads import ABSENT, in_order
 
 BLOCK = 1 << 13  # tokens of a piece, so that twenty entries of each stay in the cache
 EVERY = 16  # tokens of a sequence, of which one prefix is compared between roles: heads say much
-ENTRIES = 1 << 20  # of heads in a piece, at most
+ENTRIES = 1 << 17  # of heads in a piece, at most: more do not stay in the cache
 
 
 class Drawn(NamedTuple):

@@ -13,6 +13,8 @@ from kullback.levels import segment_sums
 
 ENTROPY_FLOOR = 0.3  # nats; below, one unlikely token outweighs all others and honest samplers fail
 
+BLOCK = 1 << 12  # tokens at a time, so that their heads stay in the cache
+
 TERMS = (
     "prefixes",
     "entropy",
@@ -83,14 +85,16 @@ def _add_surprise(rows: NDArray[np.float64], columns: Columns, role: str) -> boo
 
 def _add_hits(rows: NDArray[np.float64], columns: Columns, role: str) -> None:
     head = columns.top_k[role]
-    there = head.ids >= 0
     assert columns.tokens is not None
-    hit = ((head.ids == columns.tokens[:, None]) & there).any(axis=1)
-    logs = head.log_probs.astype(np.float64)
-    mass = np.exp(logs, where=there, out=np.zeros(head.ids.shape)).sum(axis=1)
-    # A prefix counts whatever was drawn there, even a token without a log-prob: all others would
-    # be a selection by the outcome.
-    told = columns.mask & there.any(axis=1) & np.isfinite(mass)
-    rows[ROW["heads"]] = told
-    rows[ROW["hits"]] = np.where(told, hit - mass, 0.0)
-    rows[ROW["hits_variance"]] = np.where(told, np.clip(mass * (1 - mass), 0.0, None), 0.0)
+    for start in range(0, len(columns), BLOCK):
+        here = slice(start, start + BLOCK)
+        ids, logs, there = head.ids[here], head.log_probs[here], head.ids[here] >= 0
+        hit = ((ids == columns.tokens[here, None]) & there).any(axis=1)
+        mass = np.exp(np.where(there, logs, -np.inf), dtype=np.float64).sum(axis=1)
+        # A prefix counts whatever was drawn there, even a token without a log-prob: all others
+        # would be a selection by the outcome.
+        told = columns.mask[here] & there.any(axis=1) & np.isfinite(mass)
+        rows[ROW["heads"], here] = told
+        rows[ROW["hits"], here] = np.where(told, hit - mass, 0.0)
+        variance = np.clip(mass * (1 - mass), 0.0, None)
+        rows[ROW["hits_variance"], here] = np.where(told, variance, 0.0)

@@ -99,11 +99,17 @@ def _fields(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
+@cache
+def _parts(hint: Any) -> tuple[bool, Any, tuple[Any, ...]]:
+    """Whether an annotation names a dataclass; else what it is of, and of what."""
+    return is_dataclass(hint), get_origin(hint), get_args(hint)
+
+
 def _plain(value: Any, hint: Any, arrays: list[bytes]) -> Any:
     """A value as JSON has it; the bytes of arrays are put aside."""
-    if is_dataclass(hint):
+    whole, outer, inner = _parts(hint)
+    if whole:
         return {name: _plain(getattr(value, name), h, arrays) for name, h in _fields(hint).items()}
-    outer, inner = get_origin(hint), get_args(hint)
     if outer is UnionType:
         return _plain(value, next(one for one in inner if _could_be(value, one)), arrays)
     if outer is np.ndarray:
@@ -148,12 +154,12 @@ def _built(tree: Any, hint: Any, arrays: _Arrays) -> Any:
     Raises:
         ValueError: It cannot be that.
     """
-    if is_dataclass(hint):
+    whole, outer, inner = _parts(hint)
+    if whole:
         hints = _fields(hint)
         if not isinstance(tree, dict) or tree.keys() != hints.keys():
             raise ValueError
-        return hint(**{name: _built(tree[name], h, arrays) for name, h in hints.items()})  # type: ignore[operator]
-    outer, inner = get_origin(hint), get_args(hint)
+        return hint(**{name: _built(tree[name], h, arrays) for name, h in hints.items()})
     if outer is UnionType:
         return _built_one_of(tree, inner, arrays)
     if hint in SCALARS:

@@ -45,7 +45,7 @@ T = TypeVar("T")
 NOT_STATES = ("cluster_kind", "by", "refused")  # fields of a summary that do not simply add
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Summary:
     """What a report is made of. ``a + b`` is the summary of both.
 

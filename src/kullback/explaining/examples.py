@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -78,14 +79,21 @@ def _seen(columns: Columns, *questions: str) -> Diagnosis:
     return diagnose(summarize([columns], questions=asked))
 
 
+@cache
 def _world(name: str, prompts: int = PROMPTS) -> Mixture:
     world = CLEAN_WORLDS[name](prompts)
     assert isinstance(world, Mixture)
     return world
 
 
-def _draw(name: str, prompts: int = PROMPTS) -> Columns:
-    return _world(name, prompts).sample(np.random.default_rng(SEED))
+def _draw(name: str, prompts: int = PROMPTS, top_k: int = 0) -> Columns:
+    return _world(name, prompts).sample(np.random.default_rng(SEED), top_k=top_k)
+
+
+@cache
+def _honest(name: str, top_k: int = 0) -> Diagnosis:
+    """The twin of many: nothing was done to it."""
+    return _seen(_draw(name, top_k=top_k))
 
 
 def _sizes(name: str, columns: Columns) -> str:
@@ -101,7 +109,7 @@ def _of_fault(name: str) -> Callable[[], Example]:
             told=f"{_sizes('smooth', faulty)}: {fault.caption}.",
             diagnosis=_seen(faulty),
             clean="without that",
-            twin=_seen(world.sample(np.random.default_rng(SEED), top_k=20)),
+            twin=_honest("smooth", top_k=20),
         )
 
     return build
@@ -115,7 +123,7 @@ def _mismatch() -> Example:
         told=f"{_sizes('smooth', faulty)}: {fault.caption}; no heads.",
         diagnosis=_seen(faulty),
         clean="without that",
-        twin=_seen(world.sample(np.random.default_rng(SEED))),
+        twin=_honest("smooth"),
     )
 
 
@@ -126,7 +134,7 @@ def _other_temperature() -> Example:
         told=f"{_sizes('training_loop', faulty)}: {fault.caption}.",
         diagnosis=_seen(faulty, "KL(rollout||old)"),
         clean="without that",
-        twin=_seen(world.sample(np.random.default_rng(SEED), top_k=20), "KL(rollout||old)"),
+        twin=_seen(_draw("training_loop", top_k=20), "KL(rollout||old)"),
     )
 
 
@@ -169,7 +177,7 @@ def _mean_owned() -> Example:
         "tokens.",
         diagnosis=_seen(holes),
         clean="in the world smooth, which drops none",
-        twin=_seen(_draw("smooth")),
+        twin=_honest("smooth"),
     )
 
 
@@ -179,7 +187,7 @@ def _few_clusters() -> Example:
         told=f"{_sizes('smooth', few)}.",
         diagnosis=_seen(few),
         clean=f"with {PROMPTS} prompts",
-        twin=_seen(_draw("smooth")),
+        twin=_honest("smooth"),
     )
 
 
@@ -203,7 +211,7 @@ def _repeated() -> Example:
         told=f"{_sizes('smooth', columns)}: the first eighth of its rows was read twice.",
         diagnosis=_seen(columns.take(np.r_[0:rows, 0 : rows // 8])),
         clean="read once",
-        twin=_seen(columns),
+        twin=_honest("smooth"),
     )
 
 
@@ -216,7 +224,7 @@ def _in_loop(fault: str, clean: str) -> Callable[[], Example]:
             told=f"{_sizes('training_loop', injected)}: {FAULTS[fault].caption}.",
             diagnosis=_seen(injected),
             clean=clean,
-            twin=_seen(_draw("training_loop")),
+            twin=_honest("training_loop"),
         )
 
     return build
@@ -230,7 +238,7 @@ def _precision_floor() -> Example:
         "bfloat16.",
         diagnosis=_seen(replaced(columns, "reference", rounded_to_bf16(own))),
         clean="with its own, in full precision",
-        twin=_seen(columns),
+        twin=_honest("smooth"),
     )
 
 
@@ -241,7 +249,7 @@ def _selected() -> Example:
         told=f"{_sizes('smooth', columns)}: the last row of every fourth prompt was left out.",
         diagnosis=_seen(columns.take(rows[rows % 32 != 31])),
         clean="with all rows",
-        twin=_seen(columns),
+        twin=_honest("smooth"),
     )
 
 

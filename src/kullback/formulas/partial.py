@@ -69,10 +69,11 @@ def head(*, log_p: Any, log_q: Any) -> Head:
     p, q = (wide(xp.where(known, one, -xp.inf), xp) for one in (p, q))
     possible = p > -xp.inf
     log_p_over_q = xp.where(possible, p, 0.0) - xp.where(possible, q, 0.0)
-    nats = xp.sum(xp.exp(p) * log_p_over_q, axis=-1)
+    probs = xp.exp(p)
+    nats = xp.sum(probs * log_p_over_q, axis=-1)
     mass_p, mass_q = (
         only_where(mass <= HEAVIEST, mass, xp, _too_heavy(side, mass))
-        for side, mass in (("p", xp.sum(xp.exp(p), axis=-1)), ("q", xp.sum(xp.exp(q), axis=-1)))
+        for side, mass in (("p", xp.sum(probs, axis=-1)), ("q", xp.sum(xp.exp(q), axis=-1)))
     )
     return Head(
         nats,

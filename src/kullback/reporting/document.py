@@ -85,18 +85,18 @@ def document(
 
 def plain(value: Any) -> Any:
     """Down to what JSON has; a number that does not exist becomes None."""
-    if isinstance(value, Mapping):
-        return {plain(str(key)): plain(one) for key, one in value.items()}
-    if isinstance(value, str):  # a name of a file or column may hold what UTF-8 has no bytes for
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else None
     if value is None:
         return value
+    if isinstance(value, str):  # a name of a file or column may hold what UTF-8 has no bytes for
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, int | np.integer):
         return int(value)
-    if isinstance(value, float | np.floating):
-        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {plain(str(key)): plain(one) for key, one in value.items()}
     return [plain(one) for one in value]
 
 

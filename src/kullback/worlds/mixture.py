@@ -236,6 +236,6 @@ def _places(cumulative: NDArray[np.float64], keys: NDArray[np.float64]) -> NDArr
 
 
 def _texts(pieces: list[bytes | None], lengths: NDArray[np.int64]) -> list[str]:
-    ends = np.cumsum(lengths)
+    spoken, ends = [piece or b"" for piece in pieces], np.cumsum(lengths)
     spans = zip((ends - lengths).tolist(), ends.tolist(), strict=True)
-    return [b"".join(piece or b"" for piece in pieces[a:b]).decode() for a, b in spans]
+    return [b"".join(spoken[a:b]).decode() for a, b in spans]

@@ -63,4 +63,5 @@ def test_figures_of_the_recorded_run_are_told_of_accusing_codes_alone(said):
         "log": "results/step_logs.json",
     }.items():
         told = {code for code in CODES if file in said(code).text}
-        assert told == {code for code, one in CODES.items() if one.accuses and one.of == kind}
+        home = {code for code, one in CODES.items() if one.accuses and one.of == kind}
+        assert told == home | ({"unit-or-scale"} if kind == "dump" else set())  # found in both

@@ -37,7 +37,8 @@ def test_clean_reports_and_who_was_accused_there():
 
 
 @pytest.mark.parametrize(
-    "code", [code for code, said in CODES.items() if said.accuses and said.of == "dump"]
+    "code",
+    [code for code, said in CODES.items() if said.accuses and (said.of == "dump" or code in FOUND)],
 )
 def test_faults_in_which_a_code_was_found(code):
     told: Counter[str] = Counter()

@@ -98,7 +98,7 @@ def _text_cost(moves: dict[Question, _Move]) -> tuple[str, dict[str, float | str
     with_them, without = moves[question].k3
     text = (
         f"With them {question} is {with_them:.4g} nats per token by k3, without them "
-        f"{without:.4g}: {factors[question]:.1f} times. {decided(with_them, without)}"
+        f"{without:.4g}: {factors[question]:.1f} times. {decided(with_them, without)}".rstrip()
     )
     return text, {"question": str(question), "k3_with": with_them, "k3_without": without}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -87,17 +88,21 @@ def _kind(finding: Finding) -> str:
 def _tested(code: str, lesson: Lesson) -> str:
     if not CODES[code].accuses:
         return f"No rate is measured, since nobody is accused; {lesson.held_by} holds it."
-    if CODES[code].of == "log":
-        found = ", ".join(f"{fault} {count}" for fault, count in FOUND_IN_LOGS[code].items())
-        return (
+    told = []
+    if code in FOUND_IN_LOGS:
+        told.append(
             f"On honest simulated logs it was told in {LOG_ALARMS.get(code, 0)} of "
             f"{HONEST_LOGS:,}. Of {FAULTY_LOGS} with each fault of kb.worlds it was told in: "
-            f"{found} (results/step_logs.json)."
+            f"{_counted(FOUND_IN_LOGS[code])} (results/step_logs.json)."
         )
-    found = ", ".join(f"{fault} {count}" for fault, count in FOUND[code].items())
-    found = found or "none"
-    return (
-        f"On clean data it was told in {FALSE_ALARMS.get(code, 0)} of {CLEAN_REPORTS:,} reports. "
-        f"Of {FAULTY_REPORTS} with each fault of kb.worlds it was told in: {found} "
-        "(results/accusations.jsonl)."
-    )
+    if code in FOUND:
+        told.append(
+            f"On clean data it was told in {FALSE_ALARMS.get(code, 0)} of {CLEAN_REPORTS:,} "
+            f"reports. Of {FAULTY_REPORTS} with each fault of kb.worlds it was told in: "
+            f"{_counted(FOUND[code])} (results/accusations.jsonl)."
+        )
+    return " ".join(told)
+
+
+def _counted(faults: Mapping[str, int]) -> str:
+    return ", ".join(f"{fault} {count}" for fault, count in faults.items()) or "none"

@@ -28,8 +28,8 @@ LOGGED = {
     ),
     "unit-or-scale": Lesson(
         means="Two series of one run are said to be the same KL, and one is a fixed multiple of "
-        "the other: counted twice, divided by the micro-batches twice, per sequence against per "
-        "token, bits against nats, or with the sign turned. In a dump one role's log-probs are a "
+        "the other: counted twice, divided by the micro-batches twice, per sequence, in bits, or "
+        "with the sign turned. In a dump one role's log-probs are a "
         "multiple of another's: bits (1.4427), log10 (0.4343), or divided behind the log-softmax.",
         test=f"The ratio is constant over {log_pairs.FEWEST} steps or more (its logarithm spreads "
         f"by less than {log_pairs.STUCK:g}) and a whole number up to {log_pairs.LARGEST} or one "

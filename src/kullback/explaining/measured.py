@@ -29,6 +29,7 @@ FOUND = {
     "infinite-ratio": {"truncated-reference": 150},
     "temperature-mismatch": {"temperature": 150, "trainer-temperature": 50},
     "sampler-truncated": {"top-k": 150, "top-p": 150},
+    "unit-or-scale": {"bits": 146},
 }
 
 # The same of step logs: results/step_logs.json, counted.

@@ -57,7 +57,7 @@ def test_what_else_the_example_shows_is_not_hidden(said):
 
 
 def test_figures_of_the_recorded_run_are_told_of_accusing_codes_alone(said):
-    assert "17 of 23,400" in said("sampler-mismatch").text.replace("\n            ", " ")
+    assert "15 of 23,400" in said("sampler-mismatch").text.replace("\n            ", " ")
     for kind, file in {
         "dump": "results/accusations.jsonl",
         "log": "results/step_logs.json",

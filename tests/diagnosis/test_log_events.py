@@ -142,6 +142,19 @@ def test_a_kl_that_is_0_to_the_end_says_since_when():
     assert "precision-floor" not in told(values)  # a tenth at least
 
 
+def test_steps_without_a_number_do_not_hide_what_the_others_do():
+    values = np.zeros(40)
+    values[:8] = np.nan
+    assert "exactly 0 at all 32 steps" in told(values)["precision-floor"].claim
+    values = steady()
+    values[30:70] = np.nan  # more than are looked at on either side
+    values[70:] = 0.2
+    assert "from about 0.02 to 0.2 at step 70" in told(values)["level-changed"].claim
+    values = np.tile(np.linspace(0, 0.03, 50), 2)
+    values[30:50] = np.nan
+    assert "falls to about 0 at once" in told(values, "kl", "trl/GRPO")["level-changed"].claim
+
+
 def test_what_two_series_do_at_one_step_is_told_once():
     values = steady()
     values[50] = 0.5

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kullback.diagnosis.finding import CODES
+from kullback.explaining import examples
 from kullback.explaining.examples import SEED, example
 
 
@@ -26,6 +27,11 @@ def test_the_twin_of_an_accusing_code_passed_its_check(code, shown):
 @pytest.mark.parametrize("code", CODES)
 def test_an_example_is_the_same_whenever_it_is_computed(code, shown):
     assert example(code) == shown(code)
+
+
+@pytest.mark.parametrize(("name", "top_k"), [("smooth", 0), ("smooth", 20), ("training_loop", 0)])
+def test_so_is_the_honest_twin_that_examples_share(name, top_k):
+    assert examples._honest.__wrapped__(name, top_k) == examples._honest(name, top_k)
 
 
 def test_what_was_done_can_be_done_again(shown):

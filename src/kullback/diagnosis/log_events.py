@@ -117,29 +117,39 @@ _LOOK_AT_END = (
 
 
 def _at_zero(one: Labelled) -> Diagnosis | None:
-    """A KL that is 0 to the end: between two things that are one, or that nobody computed."""
-    values = one.series.values
-    apart = np.flatnonzero(~(np.abs(values) <= ROUNDED))
+    """A KL that is 0 to the end: between two things that are one, or that nobody computed.
+
+    Steps without a number are left out: another finding tells of them.
+    """
+    finite = np.isfinite(one.series.values)
+    values, steps = np.abs(one.series.values[finite]), one.series.steps[finite]
+    apart = np.flatnonzero(values > ROUNDED)
     begins = int(apart[-1]) + 1 if len(apart) else 0
     count, whole = len(values) - begins, not begins
     if count < max(FEWEST, ZEROS * len(values)):
         return None
-    largest = float(np.abs(values[begins:]).max())
+    largest = float(values[begins:].max())
     size = f"0 but for rounding ({largest:.2g} at most)" if largest else "exactly 0"
-    since = f"at all {count} steps" if whole else f"from step {one.series.steps[begins]:g} to the "
+    since = f"at all {count} steps" if whole else f"from step {steps[begins]:g} to the "
     since += "" if whole else f"end, {count} of {len(values)} steps"
     finding = Finding(
         "precision-floor",
         "note",
         "certain",
         f"{one.name} is {size} {since}"
-        + (_NOTHING if whole else _COLLAPSED.format(np.nanmax(np.abs(values[:begins])))),
+        + (_NOTHING if whole else _COLLAPSED.format(values[:begins].max())),
         "No limit, target or stop rule for it ever acts.",
         _LOOK if whole else _LOOK_AT_END,
         numbers={"steps": count, "largest": largest},
-        where=() if whole else (f"step {one.series.steps[begins]:g}",),
+        where=() if whole else (f"step {steps[begins]:g}",),
     )
     return Diagnosis.failed(finding, one.name, f"{size} {since}")
+
+
+def _around(values: np.ndarray, place: int) -> tuple[float, float]:
+    """The medians of the last numbers before a place, and of the first from it on."""
+    before, after = (side[np.isfinite(side)] for side in (values[:place], values[place:]))
+    return float(np.median(before[-NEIGHBORS:])), float(np.median(after[:NEIGHBORS]))
 
 
 def _start(one: Labelled) -> Diagnosis:
@@ -289,7 +299,7 @@ def _resets(one: Labelled) -> Diagnosis:
     if not places or (one.metrics and not one.may_be_of_reference):
         return Diagnosis()
     steps = [one.series.steps[i] for i in places]
-    before = float(np.nanmedian(one.series.values[max(0, places[0] - NEIGHBORS) : places[0]]))
+    before, _ = _around(one.series.values, places[0])
     named = ", ".join(f"{step:g}" for step in steps[:NAMED])
     more = f" and {len(steps) - NAMED} more" if len(steps) > NAMED else ""
     again = [step for step in steps if step in one.series.restarts]
@@ -320,8 +330,7 @@ def _changes(one: Labelled) -> Diagnosis:
         return Diagnosis.passed(code, one.name, said)
     values, steps, first = one.series.values, one.series.steps, places[0]
     again = steps[first] in one.series.restarts
-    before = float(np.nanmedian(values[max(0, first - NEIGHBORS) : first]))
-    after = float(np.nanmedian(values[first : first + NEIGHBORS]))
+    before, after = _around(values, first)
     finding = Finding(
         code,
         "note",
